@@ -1,0 +1,150 @@
+// The link: what travels between a shim and its worker. This file is the protocol; every constant
+// of it is here and nowhere else.
+//
+// Connections
+//   A client process has one *command lane* (lane 0) and, once it moves bulk data, a few *bulk
+//   lanes* (lane 1..n). All go to the host's one data port. Each begins with a 64-byte plaintext
+//   preface from the client; the host's acceptor checks its proof and passes the descriptor to the
+//   process's worker. Lane 0xffff is the broker's (`juice attach` itself): it never reaches a worker.
+//
+// Flow on lane 0
+//   client  Preface
+//   worker  Hello     {version, capabilities, server nonce, proof of the key over the preface's nonce}
+//   client  Hello     {version, capabilities, arenas held, proof of the key over the server's nonce}
+//   worker  Welcome   {arena chosen, device snapshot hash, staging window}, or Goodbye {reason}
+//   client  Call*     ordered; a Call with request != 0 is answered by exactly one Reply
+//   worker  Reply*    in any order; carries the watermarks
+//   both    immediate frames (Chunk, Credit, Ack, Goodbye) at any time; they bypass the executor
+//   Either side closes after Goodbye. A close without Goodbye is a fault of the peer or of the network.
+//
+// Bulk data
+//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any lane, in any
+//   order, each idempotent. Client to worker: at most the window of credited bytes is outstanding;
+//   the worker returns Credit when a chunk has left its staging memory. Worker to client: the
+//   destination is the user's own memory; TCP's back-pressure bounds it. `ordinal` counts the transfers
+//   that a worker starts to send; a Reply's `landed` watermark is the last ordinal that the answer
+//   presupposes: the client believes the Reply only when all transfers up to it have landed.
+//
+// Order
+//   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1, without a gap. Acks
+//   carry the last sequence *received* and the last *executed*. `epoch` counts reconnects; it is 0
+//   until resume exists, and a frame of an older epoch is dropped.
+//
+// Versions
+//   1  first version. Encryption and resume will use capabilities bits and must not change the frame.
+//
+// All integers are little endian. All sizes are bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace juice::wire {
+
+constexpr uint16_t kVersion = 1;
+
+constexpr char kMagic[8] = {'J', 'U', 'I', 'C', 'E', 0, 0, 1};
+constexpr size_t kPrefaceSize = 64;
+constexpr uint16_t kBrokerLane = 0xffff;
+constexpr uint16_t kMaxBulkLanes = 8;
+
+constexpr size_t kHeaderSize = 40;
+/// Largest payload of one frame. Larger data goes as Chunks.
+constexpr size_t kMaxPayload = 1u << 20;
+/// A copy up to this size rides inside its Call or Reply.
+constexpr size_t kInlineLimit = 64u << 10;
+/// Data bytes of one Chunk frame at most (its payload is kChunkHeader larger).
+constexpr size_t kChunkSize = 512u << 10;
+constexpr size_t kChunkHeader = 24;  // u64 transfer, u64 ordinal, u64 offset
+/// Credited bytes a client may have outstanding; the worker's Welcome says the actual figure.
+constexpr size_t kDefaultWindow = 32u << 20;
+/// Replies are expected before this long only for the handshake; calls may block for ever.
+constexpr int kHandshakeTimeoutMs = 10'000;
+constexpr int kPrefaceTimeoutMs = 5'000;
+/// An Ack is due after this many executed Calls or this many bytes, whichever comes first.
+constexpr uint32_t kAckEveryCalls = 256;
+constexpr uint32_t kAckEveryBytes = 256u << 10;
+
+enum class Kind : uint8_t {
+    hello = 1,    // both ways, once
+    welcome = 2,  // worker to client, once
+    goodbye = 3,  // both ways, last: payload u16 GoodbyeReason, string
+    call = 10,    // client to worker, ordered
+    reply = 11,   // worker to client, ordered
+    fault = 12,   // worker to client, immediate: a sticky error, payload i32 result, u16 opcode
+    chunk = 20,   // both ways, immediate
+    credit = 21,  // worker to client, immediate: payload u64 bytes
+    ack = 22,     // both ways, immediate: payload u64 received, u64 executed
+};
+
+enum class GoodbyeReason : uint16_t {
+    done = 0,            // the process ends
+    protocol = 1,        // the peer sent something that the protocol forbids
+    version = 2,         // no common version
+    proof = 3,           // the key was not proven
+    arena = 4,           // no address arena in common
+    worker_failed = 5,   // the driver failed to start, or the worker is out of memory
+    session_ended = 6,   // lease over: released, expired or its broker is gone
+};
+
+/// Capabilities, offered in Hello; the intersection holds.
+enum Capability : uint32_t {
+    kBulkLanes = 1u << 0,
+    kEncryption = 1u << 1,  // reserved
+    kResume = 1u << 2,      // reserved
+};
+
+/// 64 bytes. `proof` = first 16 bytes of HMAC-SHA256(key, "preface" || bytes 0..47).
+/// Key: the process's derived key; on the broker's lane the broker's (see keys.h).
+struct Preface {
+    char magic[8];
+    uint16_t version;
+    uint16_t lane;
+    uint32_t flags;
+    uint8_t session[16];
+    uint64_t process;
+    uint8_t nonce[8];
+    uint8_t proof[16];
+};
+static_assert(sizeof(Preface) == kPrefaceSize);
+
+struct Header {
+    uint32_t size;      // payload bytes that follow
+    uint8_t kind;       // Kind
+    uint8_t reserved;   // 0
+    uint16_t opcode;    // of a Call, echoed in its Reply; else 0
+    uint32_t thread;    // client thread, from 1; 0 when none
+    uint32_t context;   // minted id of the thread's current context; 0 when none
+    uint64_t sequence;  // of Calls and Replies; 0 on immediate frames
+    uint64_t request;   // non-zero: the Call wants a Reply with this number
+    uint32_t epoch;     // reconnects so far
+    uint32_t flags;     // CallFlag
+};
+static_assert(sizeof(Header) == kHeaderSize);
+
+enum CallFlag : uint32_t {
+    kNone = 0,
+};
+
+/// What every Reply's payload begins with; the call's own results follow.
+struct ReplyHead {
+    int32_t result;          // CUresult of this call
+    int32_t deferred;        // first failed posted call of this thread since its last Reply, or 0
+    uint16_t deferredOpcode;
+    uint16_t reserved;
+    int32_t sticky;          // the context's sticky error, or 0
+    uint64_t executed;       // last Call sequence executed
+    uint64_t landed;         // see "Bulk data"
+};
+static_assert(sizeof(ReplyHead) == 32);
+
+/// The two address arenas a shim reserves in its constructor; see docs/architecture.md, Addresses.
+struct Arena {
+    uint64_t begin, end;
+};
+constexpr Arena kArenas[2] = {
+    {0x2aaa'0000'0000, 0x3000'0000'0000},
+    {0x1000'0000'0000, 0x1555'0000'0000},
+};
+
+}  // namespace juice::wire
