@@ -1,0 +1,40 @@
+import { area, fn } from "./schema.ts"
+
+export const contextArea = area("context", "Contexts: the stack of each thread, limits, synchronisation.", [
+  fn("CUresult cuCtxCreate(CUcontext* pctx, unsigned int flags, CUdevice dev)"),
+  fn("CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned int flags, CUdevice dev)"),
+  fn(
+    "CUresult cuCtxCreate_v3(CUcontext* pctx, CUexecAffinityParam* paramsArray, int numParams, unsigned int flags, CUdevice dev)"
+  ),
+  fn("CUresult cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, unsigned int flags, CUdevice dev)"),
+  fn("CUresult cuCtxDestroy(CUcontext ctx)"),
+  fn("CUresult cuCtxDestroy_v2(CUcontext ctx)"),
+  fn("CUresult cuCtxPushCurrent(CUcontext ctx)"),
+  fn("CUresult cuCtxPushCurrent_v2(CUcontext ctx)"),
+  fn("CUresult cuCtxPopCurrent(CUcontext* pctx)"),
+  fn("CUresult cuCtxPopCurrent_v2(CUcontext* pctx)"),
+  fn("CUresult cuCtxSetCurrent(CUcontext ctx)"),
+  fn("CUresult cuCtxGetCurrent(CUcontext* pctx)"),
+  fn("CUresult cuCtxGetDevice(CUdevice* device)"),
+  fn("CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext ctx)"),
+  fn("CUresult cuCtxGetFlags(unsigned int* flags)"),
+  fn("CUresult cuCtxSetFlags(unsigned int flags)"),
+  fn("CUresult cuCtxGetId(CUcontext ctx, unsigned long long* ctxId)"),
+  fn("CUresult cuCtxSynchronize(void)"),
+  fn("CUresult cuCtxSynchronize_v2(CUcontext ctx)"),
+  fn("CUresult cuCtxSetLimit(CUlimit limit, size_t value)"),
+  fn("CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit)"),
+  fn("CUresult cuCtxGetCacheConfig(CUfunc_cache* pconfig)"),
+  fn("CUresult cuCtxSetCacheConfig(CUfunc_cache config)"),
+  fn("CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int* version)"),
+  fn("CUresult cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority)"),
+  fn("CUresult cuCtxResetPersistingL2Cache(void)"),
+  fn("CUresult cuCtxGetExecAffinity(CUexecAffinityParam* pExecAffinity, CUexecAffinityType type)"),
+  fn("CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)"),
+  fn("CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)"),
+  fn("CUresult cuCtxAttach(CUcontext* pctx, unsigned int flags)"),
+  fn("CUresult cuCtxDetach(CUcontext ctx)"),
+  fn("CUresult cuCtxGetSharedMemConfig(CUsharedconfig* pConfig)"),
+  fn("CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)"),
+  fn("CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode)")
+])
