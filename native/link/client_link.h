@@ -4,7 +4,8 @@
 // lock (the ticket order); a waited call flushes the batch and then either reads the socket itself
 // (one reader at a time: it spins first, then blocks) or sleeps until the current reader delivers
 // its reply. A flusher thread, all signals blocked, sends what lingers and takes unsolicited
-// frames when nobody waits. One bulk sender and one bulk receiver thread per bulk lane, started lazily.
+// frames when nobody waits. One bulk sender and one bulk receiver thread per bulk lane, started
+// lazily.
 //
 // Failure. The first fault (closed, reset, protocol violation) marks the link broken with a
 // sentence that names the cause; every later operation returns at once with `broken`.
@@ -33,9 +34,9 @@ struct ClientHello {
 };
 
 struct Welcome {
-    uint8_t arena = 0;        // index into kArenas
-    uint64_t window = 0;      // bytes of bulk credit
-    std::string worker;       // one line: driver path and version, for diagnostics
+    uint8_t arena = 0;    // index into kArenas
+    uint64_t window = 0;  // bytes of bulk credit
+    std::string worker;   // one line: driver path and version, for diagnostics
 };
 
 /// An answered call. `payload` holds the results after ReplyHead.
@@ -71,7 +72,8 @@ class ClientLink {
 
     /// A fresh id for a transfer to the worker. Post the call that names it, then send().
     virtual uint64_t mintTransfer() = 0;
-    /// Sends all of `size` bytes as chunks under the credit window. On return the source may change.
+    /// Sends all of `size` bytes as chunks under the credit window. On return the source may
+    /// change.
     virtual void send(uint64_t transfer, const void* source, size_t size) = 0;
 
     /// Unsolicited sticky errors: called on an internal thread, must not call back into the link.

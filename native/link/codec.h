@@ -18,8 +18,7 @@ using Bytes = std::span<const uint8_t>;
 class Writer {
   public:
     template <typename T>
-        requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-    Writer& put(T value) {
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) Writer& put(T value) {
         raw(&value, sizeof value);
         return *this;
     }
@@ -55,17 +54,13 @@ class Reader {
     explicit Reader(Bytes data) : data_(data) {}
 
     template <typename T>
-        requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-    T get() {
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T get() {
         T value{};
         raw(&value, sizeof value);
         return value;
     }
     template <typename T>
-        requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-    void get(T& value) {
-        value = get<T>();
-    }
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void get(T& value) { value = get<T>(); }
     /// u32 length, then the bytes. The span lives as long as the frame.
     Bytes bytes() {
         const auto size = get<uint32_t>();
@@ -75,7 +70,8 @@ class Reader {
         const Bytes b = bytes();
         return {reinterpret_cast<const char*>(b.data()), b.size()};
     }
-    /// `size` bytes without a length prefix; an empty span, and ok() false, when they are not there.
+    /// `size` bytes without a length prefix; an empty span, and ok() false, when they are not
+    /// there.
     Bytes take(size_t size) {
         if (size > data_.size()) {
             fail();

@@ -1,13 +1,14 @@
 // The worker's end of a link.
 //
 // Threads. The executor thread calls next() and reply(); while it is busy in a call that may block,
-// it says so with busy()/idle(), and the link's reader thread takes the socket over so that immediate
-// frames (chunks, acknowledgements, goodbye) are never stuck behind a blocked executor. On a quiet
-// link next() spins, reads and returns on one thread: a frame costs no thread switch.
+// it says so with busy()/idle(), and the link's reader thread takes the socket over so that
+// immediate frames (chunks, acknowledgements, goodbye) are never stuck behind a blocked executor.
+// On a quiet link next() spins, reads and returns on one thread: a frame costs no thread switch.
 // Bulk lanes have a receiver and a sender thread each, started by addLane().
 //
 // Staging. Incoming chunks are received straight into slots of memory that the worker provides
-// (pinned, wire::kChunkSize each); the window of credits offered to the client is slots * kChunkSize.
+// (pinned, wire::kChunkSize each); the window of credits offered to the client is slots *
+// kChunkSize.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +38,12 @@ enum class Ending { open, goodbye, closed, reset, violation };
 class ServerLink {
   public:
     struct Options {
-        int fd = -1;                      // lane 0, its preface already read and checked
+        int fd = -1;  // lane 0, its preface already read and checked
         wire::Preface preface{};
         Credentials who;
-        uint8_t arenas = 0;               // bit i: this worker can live in kArenas[i]
-        std::string worker;               // goes into Welcome
-        std::vector<void*> slots;         // staging, kChunkSize each
+        uint8_t arenas = 0;        // bit i: this worker can live in kArenas[i]
+        std::string worker;        // goes into Welcome
+        std::vector<void*> slots;  // staging, kChunkSize each
     };
     /// Does the handshake (worker's half). Null and a sentence in `error` on failure.
     static std::unique_ptr<ServerLink> accept(Options options, std::string& error);
@@ -70,18 +71,20 @@ class ServerLink {
     virtual void addLane(int fd, const wire::Preface& preface) = 0;
 
     /// Hands every chunk of an incoming transfer to `consume`, in order of arrival, until `size`
-    /// bytes have been seen. `consume` gets the slot and must see to it that release(slot) is called
-    /// when the data has left it (at once, or from an event watcher). False when the link broke.
-    virtual bool receive(uint64_t transfer, uint64_t size,
-                         const std::function<void(uint64_t offset, void* slot, size_t bytes)>& consume) = 0;
+    /// bytes have been seen. `consume` gets the slot and must see to it that release(slot) is
+    /// called when the data has left it (at once, or from an event watcher). False when the link
+    /// broke.
+    virtual bool receive(
+        uint64_t transfer, uint64_t size,
+        const std::function<void(uint64_t offset, void* slot, size_t bytes)>& consume) = 0;
     virtual void release(void* slot) = 0;
 
     /// Starts an outgoing transfer and returns its ordinal; Replies made after this presuppose it.
     virtual uint64_t beginSend(uint64_t transfer, uint64_t size) = 0;
-    /// Queues one piece (any size; the link cuts it into chunks). `done` is called, on a sender thread, when the memory
-    /// may be reused.
-    virtual void sendPiece(uint64_t transfer, uint64_t ordinal, uint64_t offset, const void* data, size_t bytes,
-                           std::function<void()> done) = 0;
+    /// Queues one piece (any size; the link cuts it into chunks). `done` is called, on a sender
+    /// thread, when the memory may be reused.
+    virtual void sendPiece(uint64_t transfer, uint64_t ordinal, uint64_t offset, const void* data,
+                           size_t bytes, std::function<void()> done) = 0;
 
     virtual Ending ending() const = 0;
     virtual std::string reason() const = 0;

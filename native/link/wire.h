@@ -5,33 +5,36 @@
 //   A client process has one *command lane* (lane 0) and, once it moves bulk data, a few *bulk
 //   lanes* (lane 1..n). All go to the host's one data port. Each begins with a 64-byte plaintext
 //   preface from the client; the host's acceptor checks its proof and passes the descriptor to the
-//   process's worker. Lane 0xffff is the broker's (`juice attach` itself): it never reaches a worker.
+//   process's worker. Lane 0xffff is the broker's (`juice attach` itself): it never reaches a
+//   worker.
 //
 // Flow on lane 0
 //   client  Preface
-//   worker  Hello     {version, capabilities, server nonce, proof of the key over the preface's nonce}
-//   client  Hello     {version, capabilities, arenas held, proof of the key over the server's nonce}
-//   worker  Welcome   {arena chosen, device snapshot hash, staging window}, or Goodbye {reason}
-//   client  Call*     ordered; a Call with request != 0 is answered by exactly one Reply
-//   worker  Reply*    in any order; carries the watermarks
-//   both    immediate frames (Chunk, Credit, Ack, Goodbye) at any time; they bypass the executor
-//   Either side closes after Goodbye. A close without Goodbye is a fault of the peer or of the network.
+//   worker  Hello     {version, capabilities, server nonce, proof of the key over the preface's
+//   nonce} client  Hello     {version, capabilities, arenas held, proof of the key over the
+//   server's nonce} worker  Welcome   {arena chosen, device snapshot hash, staging window}, or
+//   Goodbye {reason} client  Call*     ordered; a Call with request != 0 is answered by exactly one
+//   Reply worker  Reply*    in any order; carries the watermarks both    immediate frames (Chunk,
+//   Credit, Ack, Goodbye) at any time; they bypass the executor Either side closes after Goodbye. A
+//   close without Goodbye is a fault of the peer or of the network.
 //
 // Bulk data
-//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any lane, in any
-//   order, each idempotent. Client to worker: at most the window of credited bytes is outstanding;
-//   the worker returns Credit when a chunk has left its staging memory. Worker to client: the
-//   destination is the user's own memory; TCP's back-pressure bounds it. `ordinal` counts the transfers
-//   that a worker starts to send; a Reply's `landed` watermark is the last ordinal that the answer
-//   presupposes: the client believes the Reply only when all transfers up to it have landed.
+//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any
+//   lane, in any order, each idempotent. Client to worker: at most the window of credited bytes is
+//   outstanding; the worker returns Credit when a chunk has left its staging memory. Worker to
+//   client: the destination is the user's own memory; TCP's back-pressure bounds it. `ordinal`
+//   counts the transfers that a worker starts to send; a Reply's `landed` watermark is the last
+//   ordinal that the answer presupposes: the client believes the Reply only when all transfers up
+//   to it have landed.
 //
 // Order
-//   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1, without a gap. Acks
-//   carry the last sequence *received* and the last *executed*. `epoch` counts reconnects; it is 0
-//   until resume exists, and a frame of an older epoch is dropped.
+//   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1,
+//   without a gap. Acks carry the last sequence *received* and the last *executed*. `epoch` counts
+//   reconnects; it is 0 until resume exists, and a frame of an older epoch is dropped.
 //
 // Versions
-//   1  first version. Encryption and resume will use capabilities bits and must not change the frame.
+//   1  first version. Encryption and resume will use capabilities bits and must not change the
+//   frame.
 //
 // All integers are little endian. All sizes are bytes.
 #pragma once
@@ -78,13 +81,13 @@ enum class Kind : uint8_t {
 };
 
 enum class GoodbyeReason : uint16_t {
-    done = 0,            // the process ends
-    protocol = 1,        // the peer sent something that the protocol forbids
-    version = 2,         // no common version
-    proof = 3,           // the key was not proven
-    arena = 4,           // no address arena in common
-    worker_failed = 5,   // the driver failed to start, or the worker is out of memory
-    session_ended = 6,   // lease over: released, expired or its broker is gone
+    done = 0,           // the process ends
+    protocol = 1,       // the peer sent something that the protocol forbids
+    version = 2,        // no common version
+    proof = 3,          // the key was not proven
+    arena = 4,          // no address arena in common
+    worker_failed = 5,  // the driver failed to start, or the worker is out of memory
+    session_ended = 6,  // lease over: released, expired or its broker is gone
 };
 
 /// Capabilities, offered in Hello; the intersection holds.
@@ -128,13 +131,13 @@ enum CallFlag : uint32_t {
 
 /// What every Reply's payload begins with; the call's own results follow.
 struct ReplyHead {
-    int32_t result;          // CUresult of this call
-    int32_t deferred;        // first failed posted call of this thread since its last Reply, or 0
+    int32_t result;    // CUresult of this call
+    int32_t deferred;  // first failed posted call of this thread since its last Reply, or 0
     uint16_t deferredOpcode;
     uint16_t reserved;
-    int32_t sticky;          // the context's sticky error, or 0
-    uint64_t executed;       // last Call sequence executed
-    uint64_t landed;         // see "Bulk data"
+    int32_t sticky;     // the context's sticky error, or 0
+    uint64_t executed;  // last Call sequence executed
+    uint64_t landed;    // see "Bulk data"
 };
 static_assert(sizeof(ReplyHead) == 32);
 

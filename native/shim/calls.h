@@ -61,7 +61,8 @@ class Outgoing {
     /// A live handle of the kind: writes its wire id; else latches the kind's CUDA error. Null is
     /// an error too, unless `nullable` (then 0 is written).
     Outgoing& handle(ObjectKind kind, const void* handle, bool nullable = false);
-    /// A stream: 0/1 legacy default, 2 per-thread default (`perThread`: what 0 means in _ptsz entries), or a minted one.
+    /// A stream: 0/1 legacy default, 2 per-thread default (`perThread`: what 0 means in _ptsz
+    /// entries), or a minted one.
     Outgoing& stream(CUstream stream, bool perThread);
     /// Mints a handle, writes its wire id, and stores the handle in *out when the call is posted.
     Outgoing& mint(ObjectKind kind, void** out);

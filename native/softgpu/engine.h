@@ -65,8 +65,8 @@ class MemoryMap {
 
 /// Why a program was refused. `line` and `instruction` name the place in the PTX text.
 struct LoadError {
-    int curesult = 218;  // CUDA_ERROR_INVALID_PTX; 222 for a too new ISA, 200 for no image at all
-    std::string message; // e.g. "line 41: wgmma.mma_async is not supported by the software GPU"
+    int curesult = 218;   // CUDA_ERROR_INVALID_PTX; 222 for a too new ISA, 200 for no image at all
+    std::string message;  // e.g. "line 41: wgmma.mma_async is not supported by the software GPU"
 };
 
 /// A parsed, decoded PTX module with its globals allocated and initialised.
@@ -81,7 +81,8 @@ class Program {
 
 /// What became of a launch. curesult 0: ran to the end.
 struct LaunchResult {
-    int curesult = 0;    // 700 illegal address, 716 misaligned, 715 illegal instruction, 710 assert, 719 launch failed
+    int curesult = 0;  // 700 illegal address, 716 misaligned, 715 illegal instruction, 710 assert,
+                       // 719 launch failed
     std::string report;  // one paragraph for stderr: kernel, block, thread, PTX line, address
 };
 

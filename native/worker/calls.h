@@ -28,7 +28,8 @@ class Incoming {
     /// The driver's handle for a wire id; marks the call bad (CUDA_ERROR_INVALID_HANDLE) when the
     /// id is not a live object of the kind. 0 gives null when `nullable`.
     void* handle(ObjectKind kind, bool nullable = false);
-    /// The driver's stream for the wire value: legacy default, this client thread's per-thread stream, or a minted one.
+    /// The driver's stream for the wire value: legacy default, this client thread's per-thread
+    /// stream, or a minted one.
     CUstream stream();
     /// Reads the wire id of an object to be made; store the driver's handle with made().
     uint64_t minted(ObjectKind kind);
@@ -55,9 +56,9 @@ class Incoming {
 };
 
 struct Handler {
-    const char* name;                  // the driver entry point, for deferred errors and logs
-    CUresult (*execute)(Incoming& in); // null: opcode never used
-    bool mayBlock;                     // run with the link's reader taking over (busy/idle)
+    const char* name;                   // the driver entry point, for deferred errors and logs
+    CUresult (*execute)(Incoming& in);  // null: opcode never used
+    bool mayBlock;                      // run with the link's reader taking over (busy/idle)
 };
 
 /// Generated: indexed by opcode, `kHandlerCount` long.
