@@ -2,18 +2,19 @@
 // payload is the entry's arguments in order, as native/codegen writes them.
 //
 // A call's payload begins with its struct, raw; what follows the struct, and what its Reply carries
-// after ReplyHead, stands in the struct's comment. Every struct is free of padding. Unless a comment
-// says otherwise a call without results is *posted* and one with results is *waited*; any posted call
-// may also be waited for (JUICE_STRICT), then its Reply has no results.
+// after ReplyHead, stands in the struct's comment. Every struct is free of padding. Unless a
+// comment says otherwise a call without results is *posted* and one with results is *waited*; any
+// posted call may also be waited for (JUICE_STRICT), then its Reply has no results.
 //
-// Words: an *id* is a wire id (docs/architecture.md, Handles), never 0 unless "0: none". A *stream* is
-// the wire's form of one: 0 or 1 the legacy default, 2 the client thread's own, else 16 + id.
-// A *transfer* is an id of bulk data, from ClientLink::mintTransfer (towards the worker) or
-// ClientLink::expect (towards the client). Context ids must fit in 32 bits, as Header::context does.
+// Words: an *id* is a wire id (docs/architecture.md, Handles), never 0 unless "0: none". A *stream*
+// is the wire's form of one: 0 or 1 the legacy default, 2 the client thread's own, else 16 + id. A
+// *transfer* is an id of bulk data, from ClientLink::mintTransfer (towards the worker) or
+// ClientLink::expect (towards the client). Context ids must fit in 32 bits, as Header::context
+// does.
 //
 // Not listed, because their generated payload says it all, although the worker treats them apart:
-//   cuStreamSynchronize {u64 stream}   cuStreamQuery {u64 stream}   cuEventSynchronize {u64 event id}
-//   cuEventQuery {u64 event id}        cuCtxSynchronize {}          (the header's context)
+//   cuStreamSynchronize {u64 stream}   cuStreamQuery {u64 stream}   cuEventSynchronize {u64 event
+//   id} cuEventQuery {u64 event id}        cuCtxSynchronize {}          (the header's context)
 // Every answer of the worker presupposes the delivery of all mirrored copies that had completed
 // when it was given (ReplyHead::landed), so a success of any of these means "landed" as well.
 #pragma once
@@ -27,13 +28,13 @@ namespace juice::custom {
 
 /// Writes or reads a struct as it stands.
 template <typename T>
-    requires(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>)
-void put(Writer& out, const T& value) {
+requires(std::is_trivially_copyable_v<T>&& std::has_unique_object_representations_v<T>) void put(
+    Writer& out, const T& value) {
     out.raw(&value, sizeof value);
 }
 template <typename T>
-    requires(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>)
-T get(Reader& in) {
+requires(std::is_trivially_copyable_v<T>&& std::has_unique_object_representations_v<T>) T
+    get(Reader& in) {
     T value{};
     in.raw(&value, sizeof value);
     return value;
@@ -50,8 +51,8 @@ struct PrimaryRetain {
     uint32_t reserved;
 };
 /// cuDevicePrimaryCtxRelease_v2 (the last release) and cuDevicePrimaryCtxReset_v2: everything that
-/// the context owns is gone, ids included. The next use begins with PrimaryRetain, under a new id or
-/// the old one.
+/// the context owns is gone, ids included. The next use begins with PrimaryRetain, under a new id
+/// or the old one.
 struct PrimaryEnd {
     int32_t device;
     uint32_t reserved;
@@ -79,23 +80,25 @@ struct PartName {
     uint8_t sha256[32];
     uint64_t size;
 };
-/// A CUjit_option or CUlibraryOption with a value that is no pointer. Log buffers are named by their
-/// size options alone; the logs come back in the Reply.
+/// A CUjit_option or CUlibraryOption with a value that is no pointer. Log buffers are named by
+/// their size options alone; the logs come back in the Reply.
 struct LoadOption {
     uint32_t option;
     uint32_t reserved;
     uint64_t value;
 };
-/// cuModuleLoadDataEx (every way to load a module) and cuLibraryLoadData (every way to load a library).
-/// Followed by `parts` PartName, `jitOptions` LoadOption and `libraryOptions` LoadOption.
+/// cuModuleLoadDataEx (every way to load a module) and cuLibraryLoadData (every way to load a
+/// library). Followed by `parts` PartName, `jitOptions` LoadOption and `libraryOptions` LoadOption.
 /// Waited. Results: u32 LoadStatus, then
-///   missing  u32 n, n u32: indices of parts to upload (ImagePart) before the same call is made again
-///   else     text info log, text error log (empty unless asked for), f32 wall time of a JIT in ms, and,
+///   missing  u32 n, n u32: indices of parts to upload (ImagePart) before the same call is made
+///   again else     text info log, text error log (empty unless asked for), f32 wall time of a JIT
+///   in ms, and,
 ///            when the head's result is success, a KernelPage
-/// A second `missing` for the same image means that the worker has no room: give up with 2 (out of memory).
+/// A second `missing` for the same image means that the worker has no room: give up with 2 (out of
+/// memory).
 struct ImageLoad {
-    uint64_t id;  // of the module or the library to be
-    uint32_t kind;  // image::Kind
+    uint64_t id;              // of the module or the library to be
+    uint32_t kind;            // image::Kind
     uint32_t wrapperVersion;  // 1 or 2 for a wrapper, else 0
     uint32_t parts;
     uint32_t jitOptions;
@@ -113,20 +116,20 @@ struct ImagePart {
 };
 
 /// A page of the kernels of a module or library, in the driver's order:
-///   u32 kernels in all, u32 kernels in this page, then for each: text name, u32 parameters, for each
-///   parameter u32 offset, u32 size in the parameter buffer.
-/// juiceKernelList asks for the kernels from index `from` on; the Reply's result is a KernelPage. The first
-/// page is part of the load's Reply, and most often the only one.
+///   u32 kernels in all, u32 kernels in this page, then for each: text name, u32 parameters, for
+///   each parameter u32 offset, u32 size in the parameter buffer.
+/// juiceKernelList asks for the kernels from index `from` on; the Reply's result is a KernelPage.
+/// The first page is part of the load's Reply, and most often the only one.
 struct KernelList {
     uint64_t id;  // of a module or library
     uint32_t from;
     uint32_t reserved;
 };
 
-/// cuModuleGetFunction {parent module, id of the function} and cuLibraryGetKernel {parent library, id of the
-/// kernel}: followed by text name, which the shim has found among the kernels.
-/// cuLibraryGetModule {parent library, id of the module} and cuKernelGetFunction {parent kernel, id of the function,
-/// in the header's context}: nothing follows.
+/// cuModuleGetFunction {parent module, id of the function} and cuLibraryGetKernel {parent library,
+/// id of the kernel}: followed by text name, which the shim has found among the kernels.
+/// cuLibraryGetModule {parent library, id of the module} and cuKernelGetFunction {parent kernel, id
+/// of the function, in the header's context}: nothing follows.
 struct Child {
     uint64_t parent;
     uint64_t id;
@@ -141,15 +144,16 @@ struct GlobalOf {
     uint64_t parent;
 };
 /// juiceFunctionInfo: all attributes of a function or kernel, for the header's context.
-/// Results: u32 n, n i32: the values of CUfunction_attribute 0..n-1, INT32_MIN where the driver refuses.
+/// Results: u32 n, n i32: the values of CUfunction_attribute 0..n-1, INT32_MIN where the driver
+/// refuses.
 struct FunctionInfo {
     uint64_t id;
 };
 
 // ---- Launches
 
-/// cuLaunchKernel, cuLaunchCooperativeKernel, cuLaunchKernelEx: followed by `paramBytes` bytes, the parameter
-/// buffer as CU_LAUNCH_PARAM_BUFFER_POINTER takes it, and `attributes` LaunchAttribute.
+/// cuLaunchKernel, cuLaunchCooperativeKernel, cuLaunchKernelEx: followed by `paramBytes` bytes, the
+/// parameter buffer as CU_LAUNCH_PARAM_BUFFER_POINTER takes it, and `attributes` LaunchAttribute.
 struct Launch {
     uint64_t function;  // id of a function or of a kernel
     uint32_t grid[3];
@@ -160,8 +164,9 @@ struct Launch {
     uint32_t attributes;
     uint32_t reserved;
 };
-/// A CUlaunchAttribute. An event in the value's first eight bytes (programmatic event, launch completion event) is
-/// replaced by its id. Attributes that need other handles are refused by the shim.
+/// A CUlaunchAttribute. An event in the value's first eight bytes (programmatic event, launch
+/// completion event) is replaced by its id. Attributes that need other handles are refused by the
+/// shim.
 struct LaunchAttribute {
     uint32_t id;  // CUlaunchAttributeID
     uint32_t reserved;
@@ -207,7 +212,8 @@ enum class Host : uint32_t {
 };
 
 /// cuMemcpyHtoDAsync_v2, and cuMemcpyHtoD_v2 with its stream made explicit. Posted.
-/// Inlined bytes follow. From a mirror the copy reads what the mirror holds when the stream gets there.
+/// Inlined bytes follow. From a mirror the copy reads what the mirror holds when the stream gets
+/// there.
 struct CopyIn {
     uint64_t stream;
     uint64_t destination;
@@ -219,14 +225,15 @@ struct CopyIn {
 /// cuMemcpyDtoHAsync_v2, and cuMemcpyDtoH_v2 with its stream made explicit.
 /// inlined   waited; results: `size` bytes
 /// transfer  waited; answered when all of it has been copied, the bytes travel as `transfer`
-/// mirror    posted: copied to the mirror in stream order, then sent as `transfer`. With `wait` it is waited and
+/// mirror    posted: copied to the mirror in stream order, then sent as `transfer`. With `wait` it
+/// is waited and
 ///           answered when the copy has completed (a blocking copy to pinned memory).
 struct CopyOut {
     uint64_t stream;
     uint64_t source;
     uint64_t size;
-    uint32_t host;  // Host
-    uint32_t wait;  // mirror only: 0 or 1
+    uint32_t host;      // Host
+    uint32_t wait;      // mirror only: 0 or 1
     uint64_t address;   // mirror: host address inside a live mirror
     uint64_t transfer;  // transfer, mirror
 };
@@ -251,15 +258,17 @@ struct CopyPeer {
 struct BoxSide {
     uint32_t place;  // Place
     uint32_t reserved;
-    uint64_t where;   // device: address of the first byte to copy; mirror: host address of it; transfer: its id
+    uint64_t where;   // device: address of the first byte to copy; mirror: host address of it;
+                      // transfer: its id
     uint64_t pitch;   // device and mirror: bytes from row to row
     uint64_t height;  // device and mirror: rows from slice to slice
 };
 /// inlined and transfer carry the rows packed: width * height * depth bytes.
 enum class Place : uint32_t { inlined = 0, transfer = 1, mirror = 2, device = 3 };
-/// cuMemcpy3DAsync_v2: every 2D and 3D copy between linear memories, one end of it at least in the device. Towards
-/// the client it is waited unless the target is a mirror (then `transfer` carries the packed rows when it has completed,
-/// and the client scatters them). Inlined source bytes follow; results of an inlined target: the packed bytes.
+/// cuMemcpy3DAsync_v2: every 2D and 3D copy between linear memories, one end of it at least in the
+/// device. Towards the client it is waited unless the target is a mirror (then `transfer` carries
+/// the packed rows when it has completed, and the client scatters them). Inlined source bytes
+/// follow; results of an inlined target: the packed bytes.
 struct CopyBox {
     uint64_t stream;
     uint64_t width;  // bytes
@@ -273,15 +282,15 @@ struct CopyBox {
 // ---- Pinned memory
 
 /// cuMemHostAlloc, and cuMemAllocHost_v2 (flags 0).
-/// Results: u64 host address (the worker's; inside the arena), u64 device address, u32 flags as cuMemHostGetFlags
-/// tells them, u32 0.
+/// Results: u64 host address (the worker's; inside the arena), u64 device address, u32 flags as
+/// cuMemHostGetFlags tells them, u32 0.
 struct HostAlloc {
     uint64_t size;
     uint32_t flags;
     uint32_t reserved;
 };
-/// cuMemHostRegister_v2. Results: u64 device address (0 when not mirrored), u32 flags, u32 mirrored (0: the worker has
-/// no memory at this address; the range is copy-only: treat it as pageable).
+/// cuMemHostRegister_v2. Results: u64 device address (0 when not mirrored), u32 flags, u32 mirrored
+/// (0: the worker has no memory at this address; the range is copy-only: treat it as pageable).
 struct HostRegister {
     uint64_t address;
     uint64_t size;
@@ -292,7 +301,8 @@ struct HostRegister {
 struct HostFree {
     uint64_t address;
 };
-/// juiceMirrorPush: the client's bytes go into the mirror at once (inlined bytes follow, or a transfer).
+/// juiceMirrorPush: the client's bytes go into the mirror at once (inlined bytes follow, or a
+/// transfer).
 struct MirrorPush {
     uint64_t address;
     uint64_t size;
