@@ -1,12 +1,14 @@
 import { apiHeader } from "./api_header.ts"
 import { driverTableHeader, driverTableSource } from "./driver_table.ts"
 import { cudaMap, nvmlMap, unsupportedExports, unsupportedNvmlExports } from "./exports.ts"
+import { opcodesHeader } from "./opcodes.ts"
 import { procAddressTable } from "./procaddress.ts"
 import { resultTable } from "./results.ts"
 
 /** Every generated file: its path from the root of the repository, and its content. */
 export const outputs = (): ReadonlyArray<readonly [file: string, content: string]> => [
   ["native/gen/cuda_api.h", apiHeader()],
+  ["native/gen/opcodes.h", opcodesHeader()],
   ["native/gen/procaddress.inc", procAddressTable()],
   ["native/gen/results.inc", resultTable()],
   ["native/gen/exports_unsupported.cc", unsupportedExports()],

@@ -30,7 +30,7 @@ JUICE_CUDA_API CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceGetLuid(char* luid, unsigned int* deviceNodeMask, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceTotalMem(unsigned int* bytes, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice dev);
-JUICE_CUDA_API CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev);
+JUICE_CUDA_API CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, CUarray_format format, unsigned int numChannels, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceGetHostAtomicCapabilities(unsigned int* capabilities, const CUatomicOperation* operations, unsigned int count, CUdevice dev);
 JUICE_CUDA_API CUresult cuDeviceGetNvSciSyncAttributes(void* nvSciSyncAttrList, CUdevice dev, int flags);

@@ -93,7 +93,7 @@ WEAK CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int*, const CUatomicOper
 WEAK CUresult cuDeviceGetP2PAttribute(int*, CUdevice_P2PAttribute, CUdevice, CUdevice) { return juice_unsupported("cuDeviceGetP2PAttribute"); }
 WEAK CUresult cuDeviceGetPCIBusId(char*, int, CUdevice) { return juice_unsupported("cuDeviceGetPCIBusId"); }
 WEAK CUresult cuDeviceGetProperties(CUdevprop*, CUdevice) { return juice_unsupported("cuDeviceGetProperties"); }
-WEAK CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t*, CUarray_format, unsigned, CUdevice) { return juice_unsupported("cuDeviceGetTexture1DLinearMaxWidth"); }
+WEAK CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t*, CUarray_format, unsigned int, CUdevice) { return juice_unsupported("cuDeviceGetTexture1DLinearMaxWidth"); }
 WEAK CUresult cuDeviceGetUuid(CUuuid*, CUdevice) { return juice_unsupported("cuDeviceGetUuid"); }
 WEAK CUresult cuDeviceGetUuid_v2(CUuuid*, CUdevice) { return juice_unsupported("cuDeviceGetUuid_v2"); }
 WEAK CUresult cuDeviceGraphMemTrim(CUdevice) { return juice_unsupported("cuDeviceGraphMemTrim"); }

@@ -8,18 +8,21 @@ export const captureArea = area("capture", "Stream capture.", [
     { perThread: "ptsz" }
   ),
   fn("CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph)", { perThread: "ptsz" }),
-  fn("CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus)", { perThread: "ptsz" }),
+  fn("CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus)", {
+    perThread: "ptsz",
+    class: "local"
+  }),
   fn(
     "CUresult cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, unsigned long long* id_out)",
-    { perThread: "ptsz" }
+    { perThread: "ptsz", class: "local" }
   ),
   fn(
     "CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, unsigned long long* id_out, CUgraph* graph_out, const CUgraphNode** dependencies_out, size_t* numDependencies_out)",
-    { perThread: "ptsz" }
+    { perThread: "ptsz", class: "local" }
   ),
   fn(
     "CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, unsigned long long* id_out, CUgraph* graph_out, const CUgraphNode** dependencies_out, const CUgraphEdgeData** edgeData_out, size_t* numDependencies_out)",
-    { perThread: "ptsz" }
+    { perThread: "ptsz", class: "local" }
   ),
   fn(
     "CUresult cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode* dependencies, size_t numDependencies, unsigned int flags)",

@@ -6,14 +6,15 @@ export const launchArea = area(
   [
     fn(
       "CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra)",
-      { perThread: "ptsz" }
+      { perThread: "ptsz", class: "custom" }
     ),
     fn("CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra)", {
-      perThread: "ptsz"
+      perThread: "ptsz",
+      class: "custom"
     }),
     fn(
       "CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void** kernelParams)",
-      { perThread: "ptsz" }
+      { perThread: "ptsz", class: "custom" }
     ),
     fn(
       "CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launchParamsList, unsigned int numDevices, unsigned int flags)"

@@ -1,8 +1,16 @@
 import { area, fn } from "./schema.ts"
 
 export const poolArea = area("pool", "Memory pools and allocation in stream order.", [
-  fn("CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)", { perThread: "ptsz" }),
-  fn("CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream)", { perThread: "ptsz" }),
+  fn("CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)", {
+    perThread: "ptsz",
+    class: "custom",
+    mayBlock: true
+  }),
+  fn("CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream)", {
+    perThread: "ptsz",
+    class: "custom",
+    mayBlock: true
+  }),
   fn("CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)"),
   fn("CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value)"),
   fn("CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value)"),

@@ -18,7 +18,9 @@ export const profilerArea = area("profiler", "Profiling, logs and core dumps.", 
   fn("CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs* args)"),
   fn("CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs* args)"),
   fn("CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs* args)"),
-  fn("CUresult cuProfilerInitialize(const char* configFile, const char* outputFile, CUoutput_mode outputMode)"),
-  fn("CUresult cuProfilerStart(void)"),
-  fn("CUresult cuProfilerStop(void)")
+  fn("CUresult cuProfilerInitialize(const char* configFile, const char* outputFile, CUoutput_mode outputMode)", {
+    class: "local"
+  }),
+  fn("CUresult cuProfilerStart(void)", { class: "local" }),
+  fn("CUresult cuProfilerStop(void)", { class: "local" })
 ])

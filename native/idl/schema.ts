@@ -11,15 +11,22 @@ export interface CallRules {
   readonly class: CallClass
   /**
    * One rule for each parameter that its type alone does not explain; see rules.ts for the grammar.
-   * Only generated stubs need them: local and custom entries have none.
+   * Only entries with generated code need them.
    */
   readonly args?: Readonly<Record<string, string>>
-  /** The driver may block in this call (a synchronisation, a full queue, a JIT compilation). */
+  /** C expressions over the parameters: where one is false the answer is CUDA_ERROR_INVALID_VALUE. */
+  readonly require?: ReadonlyArray<string>
+  /** The driver may block in this call (a synchronisation, a JIT compilation, a free). */
   readonly mayBlock?: true
   /** The call is allowed without a current context. */
   readonly contextless?: true
-  /** A custom entry that travels as another entry's call, or under an id of its own that is not an entry's name. */
-  readonly opcode?: string
+  /** One end is written by hand, although the payload is the generated one. Custom entries are by hand at both ends. */
+  readonly byHand?: "shim" | "worker"
+  /**
+   * Sent as this other entry, whose parameters begin with this entry's: the missing ones are 0 (no flags, the default
+   * stream).
+   */
+  readonly as?: string
 }
 
 export interface EntryOptions extends Partial<CallRules> {

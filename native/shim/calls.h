@@ -61,6 +61,12 @@ class Outgoing {
     /// A live handle of the kind: writes its wire id; else latches the kind's CUDA error. Null is
     /// an error too, unless `nullable` (then 0 is written).
     Outgoing& handle(ObjectKind kind, const void* handle, bool nullable = false);
+    /// A function; or a kernel passed as one, as the driver accepts it: a live handle of either
+    /// kind.
+    Outgoing& callable(CUfunction function);
+    /// An address that the device will read or write, with the extent in bytes: writes the address.
+    /// Latches CUDA_ERROR_INVALID_VALUE where the shim knows that nothing is there.
+    Outgoing& device(CUdeviceptr address, uint64_t bytes, bool written);
     /// A stream: 0/1 legacy default, 2 per-thread default (`perThread`: what 0 means in _ptsz
     /// entries), or a minted one.
     Outgoing& stream(CUstream stream, bool perThread);
@@ -73,6 +79,9 @@ class Outgoing {
 
     CUresult post();
     Answer wait();
+    /// wait(), but a success is remembered for the same operation, context and payload until
+    /// forgetCached().
+    Answer cached();
 
   private:
     Op op_;
@@ -81,5 +90,8 @@ class Outgoing {
     struct State;  // pending mint/drop; inline storage in calls.cc
     alignas(8) unsigned char state_[64];
 };
+
+/// Drops what cached() remembers: some setting that the answers depend on has changed.
+void forgetCached();
 
 }  // namespace juice::shim

@@ -28,6 +28,8 @@ class Incoming {
     /// The driver's handle for a wire id; marks the call bad (CUDA_ERROR_INVALID_HANDLE) when the
     /// id is not a live object of the kind. 0 gives null when `nullable`.
     void* handle(ObjectKind kind, bool nullable = false);
+    /// A function, or a kernel as the driver accepts one in place of a function.
+    CUfunction callable();
     /// The driver's stream for the wire value: legacy default, this client thread's per-thread
     /// stream, or a minted one.
     CUstream stream();
