@@ -3,11 +3,14 @@
 //   broker key    HKDF-SHA256(session key, salt = session id (16 bytes), info = "broker")
 //   process key   HKDF-SHA256(session key, salt = session id, info = "process/<decimal number>")
 //
-// src/protocol/seal.ts derives the same keys; golden vectors hold both to it.
+// src/protocol/seal.ts derives the same keys; the golden vectors of test/data/wire/keys.json hold
+// both to it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "native/link/codec.h"
 #include "native/link/wire.h"
@@ -24,12 +27,25 @@ struct Credentials {
     Key key{};
 };
 
-std::array<uint8_t, 32> hmacSha256(const Key& key, Bytes message);
 std::array<uint8_t, 32> sha256(Bytes message);
+std::array<uint8_t, 32> hmacSha256(Bytes key, Bytes message);
+/// RFC 5869; at most 255 * 32 bytes.
+void hkdfSha256(Bytes secret, Bytes salt, Bytes info, std::span<uint8_t> out);
 Key deriveKey(const Key& sessionKey, const SessionId& session, std::string_view info);
 /// Constant-time comparison.
 bool sameBytes(Bytes a, Bytes b);
+/// From the kernel. Ends the process when the kernel has none to give: there is no safe answer.
 void randomBytes(uint8_t* out, size_t size);
+
+/// The bytes of a struct or of a text, to be hashed or compared.
+template <typename T>
+    requires std::is_trivially_copyable_v<T>
+Bytes bytesOf(const T& value) {
+    return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
+}
+inline Bytes bytesOf(std::string_view text) {
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
 
 /// A preface with a fresh nonce, proven with the credentials' key.
 wire::Preface makePreface(const Credentials& who, uint16_t lane);
