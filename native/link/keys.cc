@@ -65,7 +65,7 @@ class Hmac {
 constexpr size_t kProven = offsetof(wire::Preface, proof);
 
 Digest proofOf(const wire::Preface& preface, const Key& key) {
-    return Hmac(key).add(bytesOf("preface")).add(bytesOf(preface).first(kProven)).finish();
+    return Hmac(key).add(textBytes("preface")).add(bytesOf(preface).first(kProven)).finish();
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ void hkdfSha256(Bytes secret, Bytes salt, Bytes info, std::span<uint8_t> out) {
 
 Key deriveKey(const Key& sessionKey, const SessionId& session, std::string_view info) {
     Key key;
-    hkdfSha256(sessionKey, session, bytesOf(info), key);
+    hkdfSha256(sessionKey, session, textBytes(info), key);
     return key;
 }
 

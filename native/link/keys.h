@@ -37,13 +37,13 @@ bool sameBytes(Bytes a, Bytes b);
 /// From the kernel. Ends the process when the kernel has none to give: there is no safe answer.
 void randomBytes(uint8_t* out, size_t size);
 
-/// The bytes of a struct or of a text, to be hashed or compared.
+/// The bytes of a struct, or of a text (without a terminator), to be hashed or compared.
 template <typename T>
     requires std::is_trivially_copyable_v<T>
 Bytes bytesOf(const T& value) {
     return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
 }
-inline Bytes bytesOf(std::string_view text) {
+inline Bytes textBytes(std::string_view text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
