@@ -1,9 +1,11 @@
 import { apiHeader } from "./api_header.ts"
+import { clientStubs } from "./client_stubs.ts"
 import { driverTableHeader, driverTableSource } from "./driver_table.ts"
 import { cudaMap, nvmlMap, unsupportedExports, unsupportedNvmlExports } from "./exports.ts"
 import { opcodesHeader } from "./opcodes.ts"
 import { procAddressTable } from "./procaddress.ts"
 import { resultTable } from "./results.ts"
+import { customHandlers, workerDispatch } from "./worker_dispatch.ts"
 
 /** Every generated file: its path from the root of the repository, and its content. */
 export const outputs = (): ReadonlyArray<readonly [file: string, content: string]> => [
@@ -16,5 +18,8 @@ export const outputs = (): ReadonlyArray<readonly [file: string, content: string
   ["native/gen/libcuda.map", cudaMap()],
   ["native/gen/libnvidia-ml.map", nvmlMap()],
   ["native/gen/driver_table.h", driverTableHeader()],
-  ["native/gen/driver_table.cc", driverTableSource()]
+  ["native/gen/driver_table.cc", driverTableSource()],
+  ["native/gen/client_stubs.cc", clientStubs()],
+  ["native/gen/custom_handlers.h", customHandlers()],
+  ["native/gen/worker_dispatch.cc", workerDispatch()]
 ]
