@@ -47,6 +47,8 @@ export const FromBroker = Schema.Union([
   /** It is gone. `exit` is known of the program itself only. */
   message("processEnded", { process: ProcessNumber, exit: Schema.optionalKey(Exit) }),
   Ping,
+  /** The broker is about to be stopped by job control: until it speaks again, its silence means nothing. */
+  message("pause", {}),
   /** The program has ended. */
   message("bye", {})
 ])
