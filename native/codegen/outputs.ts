@@ -1,7 +1,9 @@
 import { apiHeader } from "./api_header.ts"
 import { clientStubs } from "./client_stubs.ts"
+import { coverage, implementedNames } from "./coverage.ts"
 import { driverTableHeader, driverTableSource } from "./driver_table.ts"
 import { cudaMap, nvmlMap, unsupportedExports, unsupportedNvmlExports } from "./exports.ts"
+import { goldenTests, goldenVectors } from "./golden.ts"
 import { opcodesHeader } from "./opcodes.ts"
 import { procAddressTable } from "./procaddress.ts"
 import { resultTable } from "./results.ts"
@@ -21,5 +23,9 @@ export const outputs = (): ReadonlyArray<readonly [file: string, content: string
   ["native/gen/driver_table.cc", driverTableSource()],
   ["native/gen/client_stubs.cc", clientStubs()],
   ["native/gen/custom_handlers.h", customHandlers()],
-  ["native/gen/worker_dispatch.cc", workerDispatch()]
+  ["native/gen/worker_dispatch.cc", workerDispatch()],
+  ["native/gen/implemented.inc", implementedNames()],
+  ["native/gen/test/wire_golden.inc", goldenTests()],
+  ["test/data/wire/calls.json", goldenVectors()],
+  ["docs/cuda-coverage.md", coverage()]
 ]
