@@ -1,0 +1,125 @@
+#include "native/worker/completions.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace juice::worker {
+namespace {
+
+constexpr auto kShortest = std::chrono::microseconds(20);
+constexpr auto kLongest = std::chrono::microseconds(500);
+
+}  // namespace
+
+Completions::Completions(const DriverTable& driver)
+    : driver_(driver), watcher_([this] { watch(); }) {}
+
+Completions::~Completions() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    pending_.notify_all();
+    watcher_.join();
+}
+
+CUevent Completions::takeEvent(CUcontext context, CUresult& result) {
+    std::vector<CUevent>& spare = spare_[context];
+    result = CUDA_SUCCESS;
+    CUevent event = nullptr;
+    if (spare.empty()) {
+        result = driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    } else {
+        event = spare.back();
+        spare.pop_back();
+    }
+    return event;
+}
+
+void Completions::after(CUcontext context, CUstream stream, bool delivers, Done done) {
+    const std::lock_guard lock(mutex_);
+    CUresult result = CUDA_SUCCESS;
+    const CUevent event = takeEvent(context, result);
+    if (result == CUDA_SUCCESS) result = driver_.cuEventRecord(event, stream);
+    if (result != CUDA_SUCCESS) {
+        if (event != nullptr) spare_[context].push_back(event);
+        done(result);
+        return;
+    }
+    queues_[stream].push_back({context, event, delivers, std::move(done)});
+    if (delivers) deliveries_.fetch_add(1, std::memory_order_release);
+    if (++count_ == 1) pending_.notify_one();
+}
+
+void Completions::finish(Item& item, CUresult result) {
+    spare_[item.context].push_back(item.event);
+    item.done(result);
+    --count_;
+    if (item.delivers) deliveries_.fetch_sub(1, std::memory_order_release);
+}
+
+bool Completions::pollQueue(std::deque<Item>& queue) {
+    bool due = false;
+    while (!queue.empty()) {
+        const CUresult result = driver_.cuEventQuery(queue.front().event);
+        if (result == CUDA_ERROR_NOT_READY) break;
+        Item item = std::move(queue.front());
+        queue.pop_front();
+        finish(item, result);
+        due = true;
+    }
+    return due;
+}
+
+bool Completions::pollAll(CUcontext* current) {
+    bool due = false;
+    for (auto it = queues_.begin(); it != queues_.end();) {
+        std::deque<Item>& queue = it->second;
+        if (current != nullptr && !queue.empty() && queue.front().context != *current) {
+            *current = queue.front().context;
+            driver_.cuCtxSetCurrent(*current);
+        }
+        due = pollQueue(queue) || due;
+        it = queue.empty() ? queues_.erase(it) : std::next(it);
+    }
+    return due;
+}
+
+void Completions::poll() {
+    const std::lock_guard lock(mutex_);
+    pollAll(nullptr);
+}
+
+void Completions::forget(CUcontext context) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [stream, queue] : queues_) {
+        pollQueue(queue);
+        std::deque<Item> kept;
+        for (Item& item : queue) {
+            if (item.context == context)
+                finish(item, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+            else
+                kept.push_back(std::move(item));
+        }
+        queue = std::move(kept);
+    }
+    spare_.erase(context);
+}
+
+void Completions::watch() {
+    auto pause = kShortest;
+    CUcontext current = nullptr;
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        if (count_ == 0) {
+            pause = kShortest;
+            pending_.wait(lock);
+            continue;
+        }
+        const bool due = pollAll(&current);
+        pause = due ? kShortest : std::min<std::chrono::microseconds>(pause * 2, kLongest);
+        pending_.wait_for(lock, pause);
+    }
+}
+
+}  // namespace juice::worker

@@ -1,0 +1,69 @@
+// What is to happen when the GPU has got somewhere: staging memory given back, a mirrored copy sent.
+//
+// One thread polls the events of whatever is pending; any thread may poll as well, and the executor
+// does so before each answer, so that an answer never overtakes what it implies. Polling loses
+// nothing against tricks with host memory, and asks nothing of the driver but cuEventQuery.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "native/gen/driver_table.h"
+
+namespace juice::worker {
+
+class Completions {
+  public:
+    using Done = std::function<void(CUresult)>;
+
+    explicit Completions(const DriverTable& driver);
+    ~Completions();
+
+    /// Records an event on `stream` of `context`, which must be current. `done` is called exactly once, from
+    /// any thread, with the event's result; at once when the event cannot be recorded. It must neither
+    /// block nor come back here. `delivers`: it sends something that answers presuppose.
+    void after(CUcontext context, CUstream stream, bool delivers, Done done);
+
+    /// Calls what is due.
+    void poll();
+    /// The same, when anything that answers presuppose is pending; else it costs one load.
+    void deliver() {
+        if (deliveries_.load(std::memory_order_acquire) != 0) poll();
+    }
+    /// Ends everything of a context that is about to be destroyed. It must be current and idle.
+    void forget(CUcontext context);
+
+  private:
+    struct Item {
+        CUcontext context;
+        CUevent event;
+        bool delivers;
+        Done done;
+    };
+    void watch();
+    /// Of one stream, in the stream's order. True when something was due.
+    bool pollQueue(std::deque<Item>& queue);
+    /// All streams. `current` is the polling thread's context, where it has none of its own: some drivers answer
+    /// a query only on a thread that has a context.
+    bool pollAll(CUcontext* current);
+    CUevent takeEvent(CUcontext context, CUresult& result);
+    void finish(Item& item, CUresult result);
+
+    const DriverTable& driver_;
+    std::mutex mutex_;
+    std::condition_variable pending_;
+    std::unordered_map<CUstream, std::deque<Item>> queues_;
+    std::unordered_map<CUcontext, std::vector<CUevent>> spare_;
+    std::atomic<int> deliveries_{0};
+    size_t count_ = 0;
+    bool stopping_ = false;
+    std::thread watcher_;
+};
+
+}  // namespace juice::worker

@@ -1,0 +1,148 @@
+#include "native/worker/mirrors.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "native/worker/layout.h"
+
+namespace juice::worker {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kAddressEnd = 1ull << 47;
+
+uint64_t pageBegin(uint64_t address) { return address & ~(kPage - 1); }
+uint64_t pageEnd(uint64_t address) { return (address + kPage - 1) & ~(kPage - 1); }
+
+}  // namespace
+
+Mirrors::Mirrors(const DriverTable& driver)
+    : driver_(driver), limit_(static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPage / 2) {}
+
+CUresult Mirrors::allocate(uint64_t size, unsigned flags, uint8_t arena, uint32_t context,
+                           Mirror*& out) {
+    if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    void* memory = nullptr;
+    // Write-combined memory would make the worker's reads of it crawl, and gains nothing here.
+    const CUresult result =
+        driver_.cuMemHostAlloc(&memory, size, flags & ~CU_MEMHOSTALLOC_WRITECOMBINED);
+    if (result != CUDA_SUCCESS) return result;
+    const auto begin = reinterpret_cast<uint64_t>(memory);
+    if (((arenasOf(begin) & arenasOf(begin + size - 1)) >> arena & 1) == 0) {
+        driver_.cuMemFreeHost(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    auto mirror = std::make_shared<Mirror>();
+    mirror->begin = begin;
+    mirror->size = size;
+    mirror->context = context;
+    mirror->allocated = true;
+    out = mirror.get();
+    live_[begin] = std::move(mirror);
+    held_ += size;
+    return CUDA_SUCCESS;
+}
+
+CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context,
+                         Mirror*& out) {
+    out = nullptr;
+    if (size == 0 || address == 0 || address >= kAddressEnd || size > kAddressEnd - address)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const auto next = live_.lower_bound(address);
+    const bool overlaps = (next != live_.end() && next->first < address + size) ||
+                          (next != live_.begin() &&
+                           std::prev(next)->first + std::prev(next)->second->size > address);
+    if (overlaps) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    const uint64_t begin = pageBegin(address), end = pageEnd(address + size);
+    if (!mapPages(begin, end)) return CUDA_SUCCESS;
+    const CUresult result =
+        driver_.cuMemHostRegister_v2(reinterpret_cast<void*>(address), size, flags);
+    if (result != CUDA_SUCCESS) {
+        unmapPages(begin, end);
+        return result;
+    }
+    auto mirror = std::make_shared<Mirror>();
+    mirror->begin = address;
+    mirror->size = size;
+    mirror->context = context;
+    out = mirror.get();
+    live_[address] = std::move(mirror);
+    held_ += size;
+    return CUDA_SUCCESS;
+}
+
+CUresult Mirrors::release(Mirror& mirror) {
+    void* const memory = reinterpret_cast<void*>(mirror.begin);
+    const CUresult result = mirror.allocated ? driver_.cuMemFreeHost(memory)
+                                             : driver_.cuMemHostUnregister(memory);
+    forget(mirror.begin);
+    return result;
+}
+
+void Mirrors::forget(uint64_t begin) {
+    const auto it = live_.find(begin);
+    const std::shared_ptr<Mirror> mirror = std::move(it->second);
+    live_.erase(it);
+    held_ -= mirror->size;
+    if (!mirror->allocated) unmapPages(pageBegin(begin), pageEnd(begin + mirror->size));
+}
+
+void Mirrors::removeOf(uint32_t context) {
+    std::vector<uint64_t> gone;
+    for (const auto& [begin, mirror] : live_)
+        if (mirror->context == context) gone.push_back(begin);
+    for (const uint64_t begin : gone) forget(begin);
+}
+
+Mirror* Mirrors::at(uint64_t address) const {
+    const auto it = live_.find(address);
+    return it == live_.end() ? nullptr : it->second.get();
+}
+
+std::shared_ptr<Mirror> Mirrors::holding(uint64_t address, uint64_t size) const {
+    const auto after = live_.upper_bound(address);
+    if (after == live_.begin()) return nullptr;
+    const auto& [begin, mirror] = *std::prev(after);
+    const uint64_t offset = address - begin;
+    return offset <= mirror->size && size <= mirror->size - offset ? mirror : nullptr;
+}
+
+template <typename Visit>
+void Mirrors::eachGap(uint64_t begin, uint64_t end, Visit visit) const {
+    uint64_t from = begin;
+    for (const auto& [address, mirror] : live_) {
+        if (mirror->allocated) continue;
+        const uint64_t otherBegin = pageBegin(address), otherEnd = pageEnd(address + mirror->size);
+        if (otherEnd <= from) continue;
+        if (otherBegin >= end) break;
+        if (otherBegin > from) visit(from, otherBegin);
+        from = otherEnd;
+        if (from >= end) return;
+    }
+    if (from < end) visit(from, end);
+}
+
+bool Mirrors::mapPages(uint64_t begin, uint64_t end) {
+    std::vector<std::pair<uint64_t, uint64_t>> done;
+    bool whole = true;
+    eachGap(begin, end, [&](uint64_t from, uint64_t to) {
+        if (!whole) return;
+        if (mapAt(from, to - from))
+            done.emplace_back(from, to);
+        else
+            whole = false;
+    });
+    if (!whole)
+        for (const auto& [from, to] : done) unmapAt(from, to - from);
+    return whole;
+}
+
+void Mirrors::unmapPages(uint64_t begin, uint64_t end) {
+    eachGap(begin, end, [](uint64_t from, uint64_t to) { unmapAt(from, to - from); });
+}
+
+}  // namespace juice::worker

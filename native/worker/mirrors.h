@@ -1,0 +1,56 @@
+// Pinned host memory of the client, mirrored here at the same address. Copies run against the mirror
+// in stream order; the client's bytes are pushed into it, and what the GPU writes is sent back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "native/gen/driver_table.h"
+
+namespace juice::worker {
+
+struct Mirror {
+    uint64_t begin = 0;
+    uint64_t size = 0;
+    uint32_t context = 0;     // it dies with this context
+    bool allocated = false;   // by cuMemHostAlloc; else registered
+    /// Copies to it whose bytes have not left for the client yet.
+    std::atomic<int> leaving{0};
+};
+
+/// Used by the executor; `leaving` by any thread.
+class Mirrors {
+  public:
+    explicit Mirrors(const DriverTable& driver);
+
+    /// cuMemHostAlloc. The address must fall into the arena that client and worker agreed on.
+    CUresult allocate(uint64_t size, unsigned flags, uint8_t arena, uint32_t context, Mirror*& out);
+    /// Maps the client's pages here and registers the range. `out` is null, with success, when the worker has
+    /// something else at that address: then there is no mirror.
+    CUresult attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context, Mirror*& out);
+    /// Frees or unregisters the mirror that begins there; nothing may be leaving it.
+    CUresult release(Mirror& mirror);
+    void removeOf(uint32_t context);
+
+    Mirror* at(uint64_t address) const;
+    /// The mirror that holds all of [address, address + size), or null.
+    std::shared_ptr<Mirror> holding(uint64_t address, uint64_t size) const;
+
+  private:
+    /// Maps, or unmaps, those pages of the range that no other registered mirror has.
+    bool mapPages(uint64_t begin, uint64_t end);
+    void unmapPages(uint64_t begin, uint64_t end);
+    template <typename Visit>
+    void eachGap(uint64_t begin, uint64_t end, Visit visit) const;
+    bool fits(uint64_t size) const { return size <= limit_ - held_; }
+    void forget(uint64_t begin);
+
+    const DriverTable& driver_;
+    uint64_t limit_;  // half of the machine's memory: a client must not exhaust it
+    uint64_t held_ = 0;
+    std::map<uint64_t, std::shared_ptr<Mirror>> live_;
+};
+
+}  // namespace juice::worker

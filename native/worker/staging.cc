@@ -1,0 +1,53 @@
+#include "native/worker/staging.h"
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <new>
+
+namespace juice::worker {
+
+Staging::Staging(const DriverTable& driver) {
+    constexpr size_t kSize = kSlots * wire::kChunkSize + kPieces * kPieceSize;
+    void* mapped = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<char*>(mapped);
+    pinned_ = driver.cuMemHostRegister_v2 != nullptr &&
+              driver.cuMemHostRegister_v2(memory_, kSize, CU_MEMHOSTREGISTER_PORTABLE) ==
+                  CUDA_SUCCESS;
+    char* const pieces = memory_ + kSlots * wire::kChunkSize;
+    for (size_t i = kPieces; i-- > 0;) free_.push_back(pieces + i * kPieceSize);
+}
+
+std::vector<void*> Staging::slots() const {
+    std::vector<void*> out(kSlots);
+    for (size_t i = 0; i < kSlots; ++i) out[i] = memory_ + i * wire::kChunkSize;
+    return out;
+}
+
+void* Staging::take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return nullptr;
+    void* piece = free_.back();
+    free_.pop_back();
+    return piece;
+}
+
+void* Staging::take(int micros) {
+    std::unique_lock lock(mutex_);
+    if (free_.empty()) freed_.wait_for(lock, std::chrono::microseconds(micros));
+    if (free_.empty()) return nullptr;
+    void* piece = free_.back();
+    free_.pop_back();
+    return piece;
+}
+
+void Staging::give(void* piece) {
+    {
+        const std::lock_guard lock(mutex_);
+        free_.push_back(piece);
+    }
+    freed_.notify_one();
+}
+
+}  // namespace juice::worker
