@@ -1,3 +1,4 @@
+import { abiChecks } from "./abi_checks.ts"
 import { apiHeader } from "./api_header.ts"
 import { clientStubs } from "./client_stubs.ts"
 import { coverage, implementedNames } from "./coverage.ts"
@@ -24,6 +25,7 @@ export const outputs = (): ReadonlyArray<readonly [file: string, content: string
   ["native/gen/client_stubs.cc", clientStubs()],
   ["native/gen/custom_handlers.h", customHandlers()],
   ["native/gen/worker_dispatch.cc", workerDispatch()],
+  ["native/abi/test/toolkit_checks.inc", abiChecks()],
   ["native/gen/implemented.inc", implementedNames()],
   ["native/gen/test/wire_golden.inc", goldenTests()],
   ["test/data/wire/calls.json", goldenVectors()],

@@ -1,0 +1,5 @@
+// What cudaEGL.h needs of EGL.
+typedef int EGLint;
+typedef void* EGLStreamKHR;
+typedef void* EGLImageKHR;
+typedef void* EGLSyncKHR;
