@@ -31,6 +31,7 @@ struct ClientHello {
     uint32_t capabilities = wire::kBulkLanes;
     uint32_t pid = 0;
     uint8_t arenas = 0;  // bit i: kArenas[i] is held
+    int lanes = -1;      // bulk lanes, 0..8; -1: the setting JUICE_LANES, else 4
 };
 
 struct Welcome {
@@ -69,6 +70,9 @@ class ClientLink {
     /// call. The memory must stay valid until landed(id) or the link is broken.
     virtual uint64_t expect(void* destination, size_t size) = 0;
     virtual bool landed(uint64_t transfer) const = 0;
+    /// The worker will not send it, since the call that named it failed. The memory is free again
+    /// on return; a chunk that comes for it anyway breaks the link.
+    virtual void cancel(uint64_t transfer) = 0;
 
     /// A fresh id for a transfer to the worker. Post the call that names it, then send().
     virtual uint64_t mintTransfer() = 0;

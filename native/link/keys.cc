@@ -1,6 +1,6 @@
-// libcrypto's plain SHA-256 functions are deprecated in favour of EVP. They are used on purpose: they
-// allocate nothing, need no library state and leave no exit handler or thread key behind, which is
-// what a guest in somebody's process wants. HMAC and HKDF are a few lines above them.
+// libcrypto's plain SHA-256 functions are deprecated in favour of EVP. They are used on purpose:
+// they allocate nothing, need no library state and leave no exit handler or thread key behind,
+// which is what a guest in somebody's process wants. HMAC and HKDF are a few lines above them.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "native/link/keys.h"

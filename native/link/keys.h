@@ -39,8 +39,7 @@ void randomBytes(uint8_t* out, size_t size);
 
 /// The bytes of a struct, or of a text (without a terminator), to be hashed or compared.
 template <typename T>
-    requires std::is_trivially_copyable_v<T>
-Bytes bytesOf(const T& value) {
+requires std::is_trivially_copyable_v<T> Bytes bytesOf(const T& value) {
     return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
 }
 inline Bytes textBytes(std::string_view text) {

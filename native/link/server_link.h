@@ -80,6 +80,7 @@ class ServerLink {
     virtual void release(void* slot) = 0;
 
     /// Starts an outgoing transfer and returns its ordinal; Replies made after this presuppose it.
+    /// All of `size` bytes must then be sent, in pieces that cover it once.
     virtual uint64_t beginSend(uint64_t transfer, uint64_t size) = 0;
     /// Queues one piece (any size; the link cuts it into chunks). `done` is called, on a sender
     /// thread, when the memory may be reused.

@@ -19,13 +19,18 @@
 //   close without Goodbye is a fault of the peer or of the network.
 //
 // Bulk data
-//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any
-//   lane, in any order, each idempotent. Client to worker: at most the window of credited bytes is
-//   outstanding; the worker returns Credit when a chunk has left its staging memory. Worker to
-//   client: the destination is the user's own memory; TCP's back-pressure bounds it. `ordinal`
-//   counts the transfers that a worker starts to send; a Reply's `landed` watermark is the last
-//   ordinal that the answer presupposes: the client believes the Reply only when all transfers up
-//   to it have landed.
+//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any lane, in any
+//   order, each idempotent. Worker to client: the destination is the user's own memory; TCP's
+//   back-pressure bounds it. `ordinal` counts the transfers that a worker starts to send; a Reply's
+//   `landed` watermark is the last ordinal that the answer presupposes: the client believes the Reply only
+//   when all transfers up to it have landed.
+//   Client to worker: `ordinal` is 0. Each Chunk takes one slot of the worker's staging memory, so it
+//   costs kChunkSize of credit however short it is. The window of the Welcome is credit that any
+//   transfer may use; Credit {bytes, transfer 0} returns it when chunks have left their slots. The worker
+//   keeps a few slots in reserve: when the transfer that it waits for gets none of the window because
+//   others hold all of it, it grants Credit {bytes, transfer} to that one alone (its Chunks carry
+//   kGranted). So the order in which clients' threads send can never starve the transfer that is next.
+//   What is left of a grant lapses when its transfer is complete.
 //
 // Order
 //   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1,
@@ -64,6 +69,8 @@ constexpr size_t kDefaultWindow = 32u << 20;
 /// Replies are expected before this long only for the handshake; calls may block for ever.
 constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kPrefaceTimeoutMs = 5'000;
+/// Bytes of Calls, headers included, that a client may send beyond what it knows to be executed.
+constexpr size_t kCallWindow = 8u << 20;
 /// An Ack is due after this many executed Calls or this many bytes, whichever comes first.
 constexpr uint32_t kAckEveryCalls = 256;
 constexpr uint32_t kAckEveryBytes = 256u << 10;
@@ -76,7 +83,7 @@ enum class Kind : uint8_t {
     reply = 11,   // worker to client, ordered
     fault = 12,   // worker to client, immediate: a sticky error, payload i32 result, u16 opcode
     chunk = 20,   // both ways, immediate
-    credit = 21,  // worker to client, immediate: payload u64 bytes
+    credit = 21,  // worker to client, immediate: payload u64 bytes, u64 transfer (0: any)
     ack = 22,     // both ways, immediate: payload u64 received, u64 executed
 };
 
@@ -121,12 +128,13 @@ struct Header {
     uint64_t sequence;  // of Calls and Replies; 0 on immediate frames
     uint64_t request;   // non-zero: the Call wants a Reply with this number
     uint32_t epoch;     // reconnects so far
-    uint32_t flags;     // CallFlag
+    uint32_t flags;     // FrameFlag
 };
 static_assert(sizeof(Header) == kHeaderSize);
 
-enum CallFlag : uint32_t {
+enum FrameFlag : uint32_t {
     kNone = 0,
+    kGranted = 1u << 0,  // a client's Chunk that uses a grant, not the window
 };
 
 /// What every Reply's payload begins with; the call's own results follow.

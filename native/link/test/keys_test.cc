@@ -54,8 +54,7 @@ std::string hmacHex(const std::string& key, const std::string& message) {
 }
 
 TEST(Keys, HmacGivesTheAnswersOfRfc4231) {
-    EXPECT_EQ(hmacHex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b",
-                      "4869205468657265"),
+    EXPECT_EQ(hmacHex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b", "4869205468657265"),
               "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     EXPECT_EQ(hex(hmacSha256(textBytes("Jefe"), textBytes("what do ya want for nothing?"))),
               "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
@@ -67,23 +66,25 @@ TEST(Keys, HmacGivesTheAnswersOfRfc4231) {
     EXPECT_EQ(hex(hmacSha256(longKey,
                              textBytes("Test Using Larger Than Block-Size Key - Hash Key First"))),
               "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
-    EXPECT_EQ(
-        hex(hmacSha256(
-            longKey, textBytes("This is a test using a larger than block-size key and a larger than "
-                             "block-size data. The key needs to be hashed before being used by the "
-                             "HMAC algorithm."))),
-        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
+    EXPECT_EQ(hex(hmacSha256(
+                  longKey,
+                  textBytes("This is a test using a larger than block-size key and a larger than "
+                            "block-size data. The key needs to be hashed before being used by the "
+                            "HMAC algorithm."))),
+              "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
 }
 
 TEST(Keys, HkdfGivesTheAnswersOfRfc5869) {
     std::vector<uint8_t> out(42);
     const std::vector<uint8_t> secret(22, 0x0b);
     hkdfSha256(secret, unhex("000102030405060708090a0b0c"), unhex("f0f1f2f3f4f5f6f7f8f9"), out);
-    EXPECT_EQ(hex(out),
-              "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865");
+    EXPECT_EQ(
+        hex(out),
+        "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865");
     hkdfSha256(secret, {}, {}, out);
-    EXPECT_EQ(hex(out),
-              "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8");
+    EXPECT_EQ(
+        hex(out),
+        "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8");
     std::vector<uint8_t> ikm, salt, info;
     for (int i = 0; i < 80; ++i) {
         ikm.push_back(static_cast<uint8_t>(i));
@@ -92,9 +93,10 @@ TEST(Keys, HkdfGivesTheAnswersOfRfc5869) {
     }
     out.resize(82);
     hkdfSha256(ikm, salt, info, out);
-    EXPECT_EQ(hex(out),
-              "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c6"
-              "5e590e09da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87");
+    EXPECT_EQ(
+        hex(out),
+        "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c6"
+        "5e590e09da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87");
 }
 
 TEST(Keys, DerivedKeysAreThoseOfTheGoldenVectors) {
