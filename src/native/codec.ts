@@ -89,6 +89,10 @@ export class Reader {
   text(): string {
     return this.bytes().toString("utf8")
   }
+  /** Where the next read begins. */
+  get offset(): number {
+    return this.#at
+  }
   get ok(): boolean {
     return this.#ok
   }
