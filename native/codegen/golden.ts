@@ -1,5 +1,5 @@
 import { opcodes } from "../idl/opcodes.ts"
-import { generatedHandlers, generatedStubs, handlersByHand } from "./rules.ts"
+import { generatedHandlers, generatedStubs } from "./rules.ts"
 import { configAttribute, mintedId, type Sample, type SampleArgument, samples } from "./samples.ts"
 import { banner, parameterList, quote } from "./text.ts"
 
@@ -129,8 +129,5 @@ export const goldenTests = (): string =>
     "// A driver that writes down what it is called with, in the form of the wire.",
     "void recordInto(DriverTable& driver) {",
     ...samples.filter(({ entry }) => generatedHandlers.includes(entry)).map(standIn),
-    "}",
-    "",
-    "#define JUICE_CUSTOM_HANDLERS(X) \\",
-    handlersByHand.map((name) => `    X(${name})`).join(" \\\n")
+    "}"
   ].join("\n")}\n`

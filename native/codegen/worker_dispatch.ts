@@ -91,7 +91,11 @@ export const customHandlers = (): string =>
     "",
     ...handlersByHand.map((name) => `CUresult custom_${name}(Incoming& in);`),
     "",
-    "}  // namespace juice::worker"
+    "}  // namespace juice::worker",
+    "",
+    "/// X(name) for each of them.",
+    "#define JUICE_CUSTOM_HANDLERS(X) \\",
+    handlersByHand.map((name) => `    X(${name})`).join(" \\\n")
   ].join("\n")}\n`
 
 /** native/gen/worker_dispatch.cc: decode, check, call, encode; and the table of all handlers. */

@@ -54,3 +54,50 @@ CUresult custom_cuEventQuery(Incoming& in);
 CUresult custom_cuEventSynchronize(Incoming& in);
 
 }  // namespace juice::worker
+
+/// X(name) for each of them.
+#define JUICE_CUSTOM_HANDLERS(X) \
+    X(cuDevicePrimaryCtxRetain) \
+    X(cuDevicePrimaryCtxRelease_v2) \
+    X(cuDevicePrimaryCtxReset_v2) \
+    X(cuDevicePrimaryCtxSetFlags_v2) \
+    X(cuCtxCreate_v2) \
+    X(cuCtxDestroy_v2) \
+    X(cuCtxSynchronize) \
+    X(cuModuleLoadDataEx) \
+    X(cuModuleUnload) \
+    X(cuModuleGetFunction) \
+    X(cuModuleGetGlobal_v2) \
+    X(cuLibraryLoadData) \
+    X(cuLibraryUnload) \
+    X(cuLibraryGetKernel) \
+    X(cuLibraryGetModule) \
+    X(cuLibraryGetGlobal) \
+    X(cuLibraryGetManaged) \
+    X(cuKernelGetFunction) \
+    X(juiceImagePart) \
+    X(juiceKernelList) \
+    X(juiceFunctionInfo) \
+    X(cuLaunchKernel) \
+    X(cuLaunchKernelEx) \
+    X(cuLaunchCooperativeKernel) \
+    X(cuMemGetInfo_v2) \
+    X(cuMemAlloc_v2) \
+    X(cuMemAllocPitch_v2) \
+    X(cuMemFree_v2) \
+    X(cuMemAllocAsync) \
+    X(cuMemFreeAsync) \
+    X(cuMemHostAlloc) \
+    X(cuMemFreeHost) \
+    X(cuMemHostRegister_v2) \
+    X(cuMemHostUnregister) \
+    X(juiceMirrorPush) \
+    X(cuMemcpyHtoDAsync_v2) \
+    X(cuMemcpyDtoHAsync_v2) \
+    X(cuMemcpyDtoDAsync_v2) \
+    X(cuMemcpyPeerAsync) \
+    X(cuMemcpy3DAsync_v2) \
+    X(cuStreamSynchronize) \
+    X(cuStreamQuery) \
+    X(cuEventQuery) \
+    X(cuEventSynchronize)

@@ -28,6 +28,12 @@ import { tensorArea } from "./tensor.ts"
 import { textureArea } from "./texture.ts"
 import { virtualArea } from "./virtual.ts"
 
+/*
+ * From here native/codegen writes native/gen, docs/cuda-coverage.md and the golden vectors of the wire. To implement an
+ * entry point: give it a class, and rules for its pointers (native/codegen/rules.ts), in the file of its area; if it
+ * crosses the link, append its number to opcodes.ts; run `npm run codegen`.
+ */
+
 /** The whole driver API, area by area, in the order of docs/cuda-coverage.md. */
 export const areas: ReadonlyArray<Area> = [
   driverArea,

@@ -1,6 +1,6 @@
 // The generated ends of the link against the golden vectors: the shim's stubs make exactly the
 // payloads, the worker's handlers read exactly those and nothing shorter or longer. The two
-// contracts (native/shim/calls.h and native/worker/calls.h) are played by stand-ins below.
+// contracts (native/shim/calls.h and native/worker/calls.h) are played by stand-ins.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,30 +8,21 @@
 #include <vector>
 
 #include "native/gen/cuda_api.h"
-#include "native/gen/custom_handlers.h"
 #include "native/gen/launch_config.h"
+#include "native/gen/test/worker_standin.h"
 #include "native/shim/calls.h"
-#include "native/worker/calls.h"
 
 namespace {
 
 constexpr uint64_t kMinted = 0x77;
 constexpr uint64_t kShimBase = 0x10'0000'0000;
-constexpr uint64_t kDriverBase = 0x20'0000'0000;
 
 template <typename T>
 T shimHandle(uint64_t id) {
     return reinterpret_cast<T>(kShimBase + id);
 }
-template <typename T>
-T driverHandle(uint64_t id) {
-    return reinterpret_cast<T>(kDriverBase + id);
-}
 uint64_t shimId(const void* handle) {
     return reinterpret_cast<uint64_t>(handle) - kShimBase;
-}
-uint64_t driverId(const void* handle) {
-    return reinterpret_cast<uint64_t>(handle) - kDriverBase;
 }
 
 /// The call that a stub made last.
@@ -103,46 +94,10 @@ Answer Outgoing::cached() {
 
 }  // namespace juice::shim
 
-namespace juice::worker {
-
-namespace {
-DriverTable recordingDriver;
-uint64_t madeId = 0;
-void* madeHandle = nullptr;
-}  // namespace
-
-void* Incoming::handle(ObjectKind, bool) {
-    return driverHandle<void*>(get<uint64_t>());
-}
-CUfunction Incoming::callable() {
-    return driverHandle<CUfunction>(get<uint64_t>());
-}
-CUstream Incoming::stream() {
-    return driverHandle<CUstream>(get<uint64_t>() - 16);
-}
-uint64_t Incoming::minted(ObjectKind) {
-    return get<uint64_t>();
-}
-void Incoming::made(ObjectKind, uint64_t id, void* handle) {
-    madeId = id;
-    madeHandle = handle;
-}
-void* Incoming::dropped(ObjectKind) {
-    return driverHandle<void*>(get<uint64_t>());
-}
-CUresult Incoming::done() {
-    if (!in_.done()) return CUDA_ERROR_UNKNOWN;
-    return error_;
-}
-const DriverTable& Incoming::driver() const {
-    return recordingDriver;
-}
-
-}  // namespace juice::worker
-
 namespace {
 
-using namespace juice;  // NOLINT: the included vectors name Op, Writer and DriverTable
+using namespace juice;           // NOLINT: the included vectors name Op, Writer and DriverTable
+using namespace juice::standin;  // NOLINT: and the stand-ins
 
 uint8_t patternByte(size_t index) {
     return static_cast<uint8_t>(index * 7 + 3);
@@ -208,14 +163,11 @@ struct Handled {
 };
 
 Handled handle(Op op, Bytes payload) {
-    recordInto(worker::recordingDriver);
+    recordInto(standin::driver);
     seen.clear();
-    // No handler that is generated asks for the worker itself.
-    alignas(8) static char noWorker[8];
-    const wire::Header header{};
-    worker::Incoming in(reinterpret_cast<worker::Worker&>(noWorker), header, payload);
-    const CUresult result = worker::kHandlers[static_cast<uint16_t>(op)].execute(in);
-    return {result, bytesOf(in.out())};
+    Handled handled;
+    handled.result = standin::execute(static_cast<uint16_t>(op), payload, handled.results);
+    return handled;
 }
 
 TEST(WireGolden, StubsMakeThePayloadsAndTakeTheResults) {
@@ -237,15 +189,15 @@ TEST(WireGolden, HandlersPassThePayloadsToTheDriverAndReturnItsResults) {
     for (const Golden& golden : kGolden) {
         if (!golden.handled) continue;
         SCOPED_TRACE(golden.name);
-        worker::madeId = 0;
+        standin::madeId = 0;
         const std::vector<uint8_t> payload = fromHex(golden.payload);
         const Handled handled = handle(golden.op, payload);
         EXPECT_EQ(handled.result, CUDA_SUCCESS);
         EXPECT_EQ(bytesOf(seen), payload);
         EXPECT_EQ(handled.results, fromHex(golden.results));
-        if (worker::madeId != 0) {
-            EXPECT_EQ(worker::madeId, kMinted);
-            EXPECT_EQ(worker::madeHandle, driverHandle<void*>(kMinted));
+        if (standin::madeId != 0) {
+            EXPECT_EQ(standin::madeId, kMinted);
+            EXPECT_EQ(standin::madeHandle, driverHandle<void*>(kMinted));
         }
     }
 }
@@ -296,6 +248,17 @@ TEST(Stubs, PerThreadVariantsSendTheThreadsOwnStream) {
     EXPECT_EQ(sent.payload, bytesOf(expected));
 }
 
+TEST(Stubs, SayWhichCallsNeedNoContext) {
+    int value = 0;
+    sent = {};
+    sent.answer = {1, 0, 0, 0};
+    EXPECT_EQ(cuDeviceGetP2PAttribute(&value, 1, 0, 1), CUDA_SUCCESS);
+    EXPECT_TRUE(sent.contextless);
+    EXPECT_EQ(value, 1);
+    EXPECT_EQ(cuCtxResetPersistingL2Cache(), CUDA_SUCCESS);
+    EXPECT_FALSE(sent.contextless);
+}
+
 TEST(Stubs, NullWhereAValueMustGoIsInvalidAndSendsNothing) {
     sent = {};
     EXPECT_EQ(cuStreamCreate(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
@@ -312,13 +275,11 @@ TEST(Handlers, AnEntryThatTheDriverLacksIsNotSupported) {
     for (const Golden& golden : kGolden) {
         if (!golden.handled) continue;
         SCOPED_TRACE(golden.name);
-        worker::recordingDriver = {};
-        const wire::Header header{};
-        alignas(8) static char noWorker[8];
-        const std::vector<uint8_t> payload = fromHex(golden.payload);
-        worker::Incoming in(reinterpret_cast<worker::Worker&>(noWorker), header, payload);
-        EXPECT_EQ(worker::kHandlers[static_cast<uint16_t>(golden.op)].execute(in),
-                  CUDA_ERROR_NOT_SUPPORTED);
+        standin::driver = {};
+        std::vector<uint8_t> results;
+        EXPECT_EQ(
+            standin::execute(static_cast<uint16_t>(golden.op), fromHex(golden.payload), results),
+            CUDA_ERROR_NOT_SUPPORTED);
     }
 }
 
@@ -335,11 +296,3 @@ TEST(Handlers, StandInTheTableUnderTheirOpcode) {
 }
 
 }  // namespace
-
-namespace juice::worker {
-#define CUSTOM_HANDLER(name)             \
-    CUresult custom_##name(Incoming&) {  \
-        return CUDA_ERROR_NOT_SUPPORTED; \
-    }
-JUICE_CUSTOM_HANDLERS(CUSTOM_HANDLER)
-}  // namespace juice::worker
