@@ -1,0 +1,232 @@
+// Memory: allocation, host memory, managed memory.
+#include "native/softgpu/driver/guard.h"
+#include "native/softgpu/driver/memory.h"
+
+using namespace juice::softgpu;
+
+namespace {
+
+constexpr size_t kPitchAlignment = 512;
+
+AddressSpace& space() {
+    return AddressSpace::instance();
+}
+
+uint64_t addressOf(const void* pointer) {
+    return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// Frees what starts at the address once the work of its context is done, as a real driver does.
+CUresult release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
+    const auto found = space().find(address);
+    if (!found || found->address != address) return CUDA_ERROR_INVALID_VALUE;
+    found->context->synchronize();
+    return space().release(address, kinds) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+constexpr unsigned kHostAllocFlags =
+    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+constexpr unsigned kHostRegisterFlags =
+    CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
+
+}  // namespace
+
+CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+    return withContext([&](Context& context) {
+        if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *free = context.device().freeMemory();
+        *total = context.device().totalMemory();
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t size) {
+    return withContext([&](Context& context) {
+        if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        uint64_t address = 0;
+        const CUresult result = space().allocate(context, size, MemoryKind::device, 0, address);
+        if (result == CUDA_SUCCESS) *pointer = address;
+        return result;
+    });
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height,
+                            unsigned int elementSize) {
+    return withContext([&](Context& context) {
+        if (pointer == nullptr || pitch == nullptr || width == 0 || height == 0) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (elementSize != 4 && elementSize != 8 && elementSize != 16) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (width > INT32_MAX || height > INT64_MAX / (width + kPitchAlignment)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        const size_t rounded = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+        uint64_t address = 0;
+        const CUresult result =
+            space().allocate(context, rounded * height, MemoryKind::device, 0, address);
+        if (result != CUDA_SUCCESS) return result;
+        *pointer = address;
+        *pitch = rounded;
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+    return withContext([&](Context&) {
+        if (pointer == 0) return CUDA_SUCCESS;
+        return release(pointer, {MemoryKind::device, MemoryKind::managed});
+    });
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr pointer) {
+    return withContext([&](Context&) {
+        const auto found = space().find(pointer);
+        if (!found) return CUDA_ERROR_NOT_FOUND;
+        if (base != nullptr) *base = found->address;
+        if (size != nullptr) *size = found->size;
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t size, unsigned int flags) {
+    return withContext([&](Context& context) {
+        const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST;
+        if (pointer == nullptr || !known) return CUDA_ERROR_INVALID_VALUE;
+        uint64_t address = 0;
+        const CUresult result =
+            space().allocate(context, size, MemoryKind::managed, flags, address);
+        if (result == CUDA_SUCCESS) *pointer = address;
+        return result;
+    });
+}
+
+// Host memory. Its device pointer is its address.
+
+CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
+    return withContext([&](Context& context) {
+        if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+        uint64_t address = 0;
+        // With unified addressing all host memory is mapped, asked for or not.
+        const CUresult result = space().allocate(context, size, MemoryKind::host,
+                                                 flags | CU_MEMHOSTALLOC_DEVICEMAP, address);
+        if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
+        return result;
+    });
+}
+
+CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
+    return cuMemHostAlloc(pointer, size, 0);
+}
+
+CUresult cuMemFreeHost(void* pointer) {
+    return withContext([&](Context&) {
+        if (pointer == nullptr) return CUDA_SUCCESS;
+        return release(addressOf(pointer), {MemoryKind::host});
+    });
+}
+
+CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int flags) {
+    return withContext([&](Context& context) {
+        if (pointer == nullptr || size == 0 || (flags & ~kHostRegisterFlags) != 0) {
+            return (flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0 ? CUDA_ERROR_NOT_SUPPORTED
+                                                              : CUDA_ERROR_INVALID_VALUE;
+        }
+        if (addressOf(pointer) > UINT64_MAX - size) return CUDA_ERROR_INVALID_VALUE;
+        const bool entered =
+            space().enter(context, addressOf(pointer), size, MemoryKind::registered,
+                          flags | CU_MEMHOSTREGISTER_DEVICEMAP);
+        return entered ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    });
+}
+
+CUresult cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
+    return cuMemHostRegister_v2(pointer, size, flags);
+}
+
+CUresult cuMemHostUnregister(void* pointer) {
+    return withContext([&](Context&) {
+        const auto found = space().find(addressOf(pointer));
+        if (!found) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+        if (found->kind != MemoryKind::registered) return CUDA_ERROR_INVALID_VALUE;
+        if (found->address != addressOf(pointer)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+        found->context->synchronize();
+        space().release(found->address, {MemoryKind::registered});
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* pointer, unsigned int flags) {
+    return withContext([&](Context&) {
+        const auto found = space().find(addressOf(pointer));
+        if (device == nullptr || flags != 0 || !found || !isHostKind(found->kind)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        *device = addressOf(pointer);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
+    return withContext([&](Context&) {
+        const auto found = space().find(addressOf(pointer));
+        if (flags == nullptr || !found || found->kind != MemoryKind::host) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        *flags = found->flags;
+        return CUDA_SUCCESS;
+    });
+}
+
+// Managed memory never moves here, so advice and prefetching are accepted and change nothing.
+
+CUresult cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUdevice) {
+    return withContext([&](Context&) {
+        const auto found = space().find(pointer);
+        const bool known =
+            advice >= CU_MEM_ADVISE_SET_READ_MOSTLY && advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+        if (!found || found->kind != MemoryKind::managed || size > found->end() - pointer ||
+            !known) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUmemLocation) {
+    return cuMemAdvise(pointer, size, advice, 0);
+}
+
+namespace {
+
+CUresult prefetch(CUdeviceptr pointer, size_t size, CUstream stream, DefaultStream meaning) {
+    return withStream(stream, meaning, [&](Stream& on) {
+        const auto found = space().find(pointer);
+        if (!found || found->kind != MemoryKind::managed || size > found->end() - pointer) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        on.submit({});
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace
+
+CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice, CUstream stream) {
+    return prefetch(pointer, size, stream, DefaultStream::legacy);
+}
+
+CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr pointer, size_t size, CUdevice, CUstream stream) {
+    return prefetch(pointer, size, stream, DefaultStream::perThread);
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t size, CUmemLocation, unsigned int,
+                               CUstream stream) {
+    return prefetch(pointer, size, stream, DefaultStream::legacy);
+}
+
+CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr pointer, size_t size, CUmemLocation, unsigned int,
+                                    CUstream stream) {
+    return prefetch(pointer, size, stream, DefaultStream::perThread);
+}

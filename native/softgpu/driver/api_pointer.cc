@@ -1,0 +1,141 @@
+// What a pointer is.
+#include <cstring>
+
+#include "native/softgpu/driver/guard.h"
+#include "native/softgpu/driver/memory.h"
+
+using namespace juice::softgpu;
+
+namespace {
+
+template <typename T>
+CUresult answer(void* data, T value) {
+    std::memcpy(data, &value, sizeof(value));
+    return CUDA_SUCCESS;
+}
+
+/// Of memory that the driver knows.
+CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
+               const Allocation& memory) {
+    const bool host = isHostKind(memory.kind);
+    const bool managed = memory.kind == MemoryKind::managed;
+    switch (attribute) {
+        case CU_POINTER_ATTRIBUTE_CONTEXT:
+            return answer(data, handleOf(*memory.context));
+        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            return answer<uint32_t>(data, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+            return answer(data, pointer);
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+            if (!host && !managed) return CUDA_ERROR_INVALID_VALUE;
+            return answer(data, pointer);
+        case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+            if (host) return CUDA_ERROR_INVALID_VALUE;
+            return answer(data, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS{});
+        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+            return answer<int>(data, memory.syncMemops ? 1 : 0);
+        case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+            return answer<unsigned long long>(data, memory.bufferId);
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+            return answer<int>(data, managed ? 1 : 0);
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            return answer<int>(data, memory.device);
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            return answer<CUdeviceptr>(data, memory.address);
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            return answer<size_t>(data, memory.size);
+        case CU_POINTER_ATTRIBUTE_MAPPED:
+            return answer<int>(data, 1);
+        case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+            return answer<int>(data, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+        case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+            return answer(data, memory.pool);
+        case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+            return answer<size_t>(data, memory.piece.blockSize);
+        case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+            return answer<CUdeviceptr>(data, memory.piece.block);
+        case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+            return answer<unsigned long long>(data, memory.piece.blockId);
+        // What the software GPU cannot do with any memory.
+        case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+            return answer<unsigned long long>(data, 0);
+        case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+            return answer<int>(data, 0);
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/// Of the program's own memory, as cuPointerGetAttributes answers. Ranges are left as they are.
+void unknown(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+    switch (attribute) {
+        case CU_POINTER_ATTRIBUTE_CONTEXT:
+        case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+            answer<uint64_t>(data, 0);
+            return;
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+            answer(data, pointer);
+            return;
+        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        case CU_POINTER_ATTRIBUTE_MAPPED:
+        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+            answer<int>(data, 0);
+            return;
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            answer<int>(data, CU_DEVICE_INVALID);
+            return;
+        default:
+            return;
+    }
+}
+
+bool valid(CUpointer_attribute attribute) {
+    return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT &&
+           attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+}
+
+}  // namespace
+
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+    return withContext([&](Context&) {
+        const auto memory = AddressSpace::instance().find(pointer);
+        if (data == nullptr || !memory) return CUDA_ERROR_INVALID_VALUE;
+        return known(data, attribute, pointer, *memory);
+    });
+}
+
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** data,
+                                CUdeviceptr pointer) {
+    return withContext([&](Context&) {
+        if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const auto memory = AddressSpace::instance().find(pointer);
+        for (unsigned i = 0; i < count; ++i) {
+            if (!valid(attributes[i]) || data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+            // What one attribute cannot say of this memory it says as null.
+            if (!memory) {
+                unknown(data[i], attributes[i], pointer);
+            } else if (known(data[i], attributes[i], pointer, *memory) != CUDA_SUCCESS) {
+                answer<uint64_t>(data[i], 0);
+            }
+        }
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                               CUdeviceptr pointer) {
+    return withContext([&](Context&) {
+        if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        int on = 0;
+        std::memcpy(&on, value, sizeof(on));
+        return AddressSpace::instance().setSyncMemops(pointer, on != 0) ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_VALUE;
+    });
+}

@@ -1,0 +1,124 @@
+#include "native/softgpu/driver/launch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "native/softgpu/driver/context.h"
+#include "native/softgpu/driver/device.h"
+
+namespace juice::softgpu {
+namespace {
+
+bool within(const Dim3& size, const unsigned (&limits)[3]) {
+    return size.x >= 1 && size.x <= limits[0] && size.y >= 1 && size.y <= limits[1] &&
+           size.z >= 1 && size.z <= limits[2];
+}
+
+uint64_t count(const Dim3& size) {
+    return uint64_t{size.x} * size.y * size.z;
+}
+
+CUresult checkShape(const Function& function, const LaunchShape& shape) {
+    if (!within(shape.grid, kMaxGridDim) || !within(shape.block, kMaxBlockDim)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const uint64_t threads = count(shape.block);
+    if (threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+    if (threads > function.kernel.maxThreads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    int maxDynamic = 0;
+    function.attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, maxDynamic);
+    if (shape.dynamicShared > static_cast<unsigned>(maxDynamic)) return CUDA_ERROR_INVALID_VALUE;
+    if (!shape.cooperative) return CUDA_SUCCESS;
+    const auto perMultiprocessor = static_cast<uint64_t>(
+        activeBlocks(function.kernel, static_cast<unsigned>(threads), shape.dynamicShared));
+    const uint64_t fitting = perMultiprocessor * function.context().device().multiprocessors();
+    return count(shape.grid) <= fitting ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+/// From an array of pointers, one for each parameter.
+CUresult packParameters(const Kernel& kernel, void* const* parameters,
+                        std::vector<uint8_t>& packed) {
+    packed.resize(kernel.paramBytes);
+    for (size_t i = 0; i < kernel.params.size(); ++i) {
+        const ParamInfo& info = kernel.params[i];
+        if (parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::memcpy(packed.data() + info.offset, parameters[i], info.size);
+    }
+    return CUDA_SUCCESS;
+}
+
+/// From a buffer that the program laid out itself, named in a list that ends with END.
+CUresult packExtra(const Kernel& kernel, void* const* extra, std::vector<uint8_t>& packed) {
+    const void* buffer = nullptr;
+    const size_t* size = nullptr;
+    while (*extra != CU_LAUNCH_PARAM_END) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            buffer = extra[1];
+        } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+            size = static_cast<const size_t*>(extra[1]);
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        extra += 2;
+    }
+    if (buffer == nullptr || size == nullptr || *size < kernel.paramBytes) {
+        return kernel.paramBytes == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto* bytes = static_cast<const uint8_t*>(buffer);
+    packed.assign(bytes, bytes + kernel.paramBytes);
+    return CUDA_SUCCESS;
+}
+
+void execute(const Launch& wanted, Context& context) {
+    const LaunchResult result = juice::softgpu::run(wanted);
+    if (result.curesult == 0) return;
+    if (context.failed()) return;  // stopped because another kernel had failed
+    if (!result.report.empty()) std::fprintf(stderr, "%s\n", result.report.c_str());
+    context.fail(static_cast<CUresult>(result.curesult));
+}
+
+}  // namespace
+
+int activeBlocks(const Kernel& kernel, unsigned threads, size_t dynamicShared) {
+    if (threads == 0 || threads > kMaxThreadsPerBlock || threads > kernel.maxThreads) return 0;
+    const size_t shared = kernel.staticShared + dynamicShared;
+    if (shared > kSharedPerBlockOptIn) return 0;
+    const unsigned warps = (threads + kWarpSize - 1) / kWarpSize;
+    const size_t byThreads = kThreadsPerMultiprocessor / (warps * kWarpSize);
+    const size_t byShared = kSharedPerMultiprocessor / (shared + kSharedReservedPerBlock);
+    return static_cast<int>(std::min({byThreads, byShared, size_t{kBlocksPerMultiprocessor}}));
+}
+
+CUresult launch(Stream& stream, const Function& function, const LaunchShape& shape,
+                void* const* parameters, void* const* extra) {
+    Context& context = stream.context();
+    if (&function.context() != &context) return CUDA_ERROR_INVALID_HANDLE;
+    if (const CUresult failed = checkShape(function, shape)) return failed;
+    if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+
+    Launch wanted;
+    wanted.kernel = &function.kernel;
+    wanted.grid = shape.grid;
+    wanted.block = shape.block;
+    wanted.dynamicShared = shape.dynamicShared;
+    wanted.memory = &context;
+    wanted.cancel = context.cancelled();
+    CUresult packed = CUDA_SUCCESS;
+    if (extra != nullptr) {
+        packed = packExtra(function.kernel, extra, wanted.params);
+    } else if (parameters != nullptr) {
+        packed = packParameters(function.kernel, parameters, wanted.params);
+    } else if (!function.kernel.params.empty()) {
+        packed = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (packed != CUDA_SUCCESS) return packed;
+    stream.submit({[wanted = std::move(wanted), program = function.code.program, &context] {
+                       execute(wanted, context);
+                   },
+                   {},
+                   false});
+    return CUDA_SUCCESS;
+}
+
+}  // namespace juice::softgpu
