@@ -1,0 +1,72 @@
+/**
+ * The programs of the GPU tests, and how two runs of each, native and attached, are held against each other.
+ */
+import { existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { examplesDirectory, type Outcome } from "../../src/demo/site.ts"
+
+export interface Program {
+  readonly name: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** Empty when the attached run did what the native one did; else what differs. */
+  readonly compare: (native: Outcome, attached: Outcome) => string
+}
+
+const describe = (outcome: Outcome): string =>
+  `${outcome.signal ?? `exit ${outcome.code}`}: ${`${outcome.stdout}${outcome.stderr}`.trim().slice(-1000)}`
+
+/** Both succeeded and printed the same line. */
+const sameOutput = (native: Outcome, attached: Outcome): string => {
+  if (attached.code !== 0) return describe(attached)
+  if (native.code !== 0) return `the native run failed, ${describe(native)}`
+  return native.stdout === attached.stdout
+    ? ""
+    : `native: ${native.stdout.trim()} | attached: ${attached.stdout.trim()}`
+}
+
+interface Training {
+  readonly device: string
+  readonly products: Readonly<Record<string, number>>
+  readonly pinned: boolean
+  readonly losses: ReadonlyArray<number>
+  readonly libcuda: ReadonlyArray<string>
+}
+
+/** Largest relative distance of a loss from the native run's; cuDNN may pick other algorithms, so not zero. */
+const lossTolerance = 2e-3
+
+const sameTraining = (native: Outcome, attached: Outcome): string => {
+  if (attached.code !== 0) return describe(attached)
+  if (native.code !== 0) return `the native run failed, ${describe(native)}`
+  const expected = JSON.parse(native.stdout) as Training
+  const got = JSON.parse(attached.stdout) as Training
+  const faults: Array<string> = []
+  if (got.device !== expected.device) faults.push(`device ${got.device}, native ${expected.device}`)
+  if (!(got.products.float32! < 1e-5)) faults.push(`float32 product off by ${got.products.float32}`)
+  if (!(got.products.bfloat16! < 1e-2)) faults.push(`bfloat16 product off by ${got.products.bfloat16}`)
+  if (!got.pinned) faults.push("pinned copies returned other values")
+  if (got.losses.length !== 10) faults.push(`${got.losses.length} losses`)
+  const apart = got.losses.map((loss, i) => Math.abs(loss - expected.losses[i]!) / Math.abs(expected.losses[i]!))
+  if (!apart.every((distance) => distance <= lossTolerance)) {
+    faults.push(`losses ${got.losses.join(" ")}, native ${expected.losses.join(" ")}`)
+  }
+  if (!(got.losses[9]! < got.losses[0]!)) faults.push("training did not lower the loss")
+  const foreign = got.libcuda.filter((path) => !path.includes("/shim/"))
+  if (got.libcuda.length === 0 || foreign.length > 0) faults.push(`mapped drivers: ${got.libcuda.join(" ")}`)
+  return faults.join("; ")
+}
+
+export const programs = (): ReadonlyArray<Program> => {
+  const directory = examplesDirectory()
+  const built = readdirSync(directory).filter((name) => /^(saxpy_and_dot|.*_(static|shared))$/.test(name))
+  const compiled = built.sort().map((name): Program => {
+    const scratch = name.startsWith("mandelbrot") ? ["/tmp/juice-mandelbrot.png"] : []
+    return { name, command: join(directory, name), args: scratch, compare: sameOutput }
+  })
+  const script = [join(directory, "torch_training.py"), join(directory, "../../../examples/python/torch_training.py")]
+  const training = script.find((path) => existsSync(path))
+  return training === undefined
+    ? compiled
+    : [...compiled, { name: "torch_training", command: "python3", args: [training], compare: sameTraining }]
+}
