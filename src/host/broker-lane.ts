@@ -1,7 +1,7 @@
 /**
  * The host's end of a broker's lane: the connection that is a session's lease.
  */
-import { Socket } from "node:net"
+import type { Socket } from "node:net"
 import * as Result from "effect/Result"
 import { welcomeProof } from "../native/preface.ts"
 import {
@@ -14,6 +14,7 @@ import {
   LineSplitter,
   PING_INTERVAL
 } from "../protocol/lane.ts"
+import { endWith } from "./connection.ts"
 
 export interface BrokerLaneListener {
   /** Everything but pings and pauses. */
@@ -30,13 +31,20 @@ export interface BrokerLane {
   readonly end: (reason: string) => void
 }
 
+const line = (message: FromHost): Buffer => Buffer.concat([fromHostCodec.encode(message), Buffer.from("\n")])
+
 /** Takes over an accepted connection whose preface has been read and proven. */
 export const openBrokerLane = (
-  options: { readonly fd: number; readonly brokerKey: Uint8Array; readonly nonce: Buffer; readonly silence?: number },
+  options: {
+    readonly socket: Socket
+    readonly brokerKey: Uint8Array
+    readonly nonce: Buffer
+    readonly silence?: number
+  },
   listener: BrokerLaneListener
 ): BrokerLane => {
   const silence = options.silence ?? LANE_SILENCE
-  const socket = new Socket({ fd: options.fd, readable: true, writable: true })
+  const { socket } = options
   socket.setNoDelay(true)
   const splitter = new LineSplitter()
   let heard = Date.now()
@@ -51,7 +59,7 @@ export const openBrokerLane = (
     listener.onGone(how)
   }
   const send = (message: FromHost) => {
-    if (!over) socket.write(Buffer.concat([fromHostCodec.encode(message), Buffer.from("\n")]))
+    if (!over) socket.write(line(message))
   }
 
   socket.on("data", (chunk) => {
@@ -90,12 +98,9 @@ export const openBrokerLane = (
       }),
     end: (reason) => {
       if (over) return
-      send({ type: "end", reason })
       over = true
       clearInterval(timer)
-      // The peer closes when it has read the last word; one that does not is closed on.
-      socket.end()
-      setTimeout(() => socket.destroy(), 1_000).unref()
+      endWith(socket, line({ type: "end", reason }))
     }
   }
 }

@@ -15,6 +15,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
   writeSync
 } from "node:fs"
 import { join } from "node:path"
@@ -64,16 +65,23 @@ export class Outbox {
   readonly incarnation: Incarnation
   readonly #host: HostId
   readonly #confirmedPath: string
+  readonly #complain: (error: Error) => void
   readonly #file: number
   readonly #pending: Array<Report>
   #kept: Array<Report> = []
   #bytes = 0
+  /** The last write failed, perhaps in the middle of a line. */
+  #torn = false
   #last = 0
   #confirmed = 0
   #wake: () => void = () => {}
 
-  /** Opens the outbox in the folder, which is made if it is missing. Throws what the file system throws. */
-  constructor(directory: string, host: HostId, incarnation: Incarnation) {
+  /**
+   * Opens the outbox in the folder, which is made if it is missing. Throws what the file system throws; later on, a
+   * disk that fails is only complained of, and what could not be written is still told.
+   */
+  constructor(directory: string, host: HostId, incarnation: Incarnation, complain: (error: Error) => void = () => {}) {
+    this.#complain = complain
     this.#host = host
     this.incarnation = incarnation
     mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -97,16 +105,27 @@ export class Outbox {
   }
 
   #write(report: Report): void {
-    const bytes = line(report)
-    writeSync(this.#file, bytes)
-    this.#bytes += bytes.length
+    const bytes = this.#torn ? Buffer.concat([Buffer.from("\n"), line(report)]) : line(report)
+    const written = writeSync(this.#file, bytes)
+    this.#bytes += written
+    if (written < bytes.length) throw new Error("the disk is full")
+  }
+
+  #record(report: Report): void {
+    try {
+      this.#write(report)
+      fdatasyncSync(this.#file)
+      this.#torn = false
+    } catch (error) {
+      this.#torn = true
+      this.#complain(error as Error)
+    }
   }
 
   /** Records a report. On return it is on disk and will be told, whatever happens to this process. */
   append(body: ReportBody, now = Date.now()): Report {
     const report = { host: this.#host, incarnation: this.incarnation, n: this.#last + 1, at: now, body }
-    this.#write(report)
-    fdatasyncSync(this.#file)
+    this.#record(report)
     this.#last = report.n
     this.#pending.push(report)
     this.#kept.push(report)
@@ -132,12 +151,17 @@ export class Outbox {
   confirm(report: Report): void {
     this.#pending.shift()
     if (report.incarnation === this.incarnation) this.#confirmed = report.n
-    // Not synced: after a crash a few are told twice, which is harmless.
-    const place: Place = { incarnation: report.incarnation, n: report.n }
+    try {
+      this.#mark({ incarnation: report.incarnation, n: report.n })
+    } catch (error) {
+      this.#complain(error as Error)
+    }
+  }
+
+  /** Not synced: after a crash a few are told twice, which is harmless. */
+  #mark(place: Place): void {
     const next = `${this.#confirmedPath}.new`
-    const file = openSync(next, "w", 0o600)
-    writeSync(file, JSON.stringify(place))
-    closeSync(file)
+    writeFileSync(next, JSON.stringify(place), { mode: 0o600 })
     renameSync(next, this.#confirmedPath)
     if (this.#pending.length === 0 && this.#bytes > MAX_BYTES) {
       ftruncateSync(this.#file, 0)

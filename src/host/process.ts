@@ -1,14 +1,13 @@
 /**
  * One client process of a session, from its broker's announcement until its worker is gone and its end is reported.
  */
-import { closeSync } from "node:fs"
-import { Socket } from "node:net"
 import { Ending, type FromWorker } from "../native/control.ts"
-import { GoodbyeReason, goodbyeFrame } from "../native/preface.ts"
+import { GoodbyeReason } from "../native/preface.ts"
 import { cudaResultName } from "../native/result.ts"
 import type { CudaError, Exit, ProcessEndReason } from "../protocol/events.ts"
 import { NO_USAGE, type Usage } from "../protocol/gpu.ts"
 import type { ProcessNumber, SessionId } from "../protocol/ids.ts"
+import { type Adopt, turnAway } from "./connection.ts"
 import type { Worker } from "./worker.ts"
 
 /** How the process ended, for its report. */
@@ -31,6 +30,7 @@ export interface ClientProcessOptions {
   readonly patience: number
   /** A worker that was told to end is killed after this (ms). */
   readonly mercy: number
+  readonly adopt: Adopt
   readonly onAttached: () => void
   readonly onEnd: (end: ProcessEnd) => void
 }
@@ -38,18 +38,6 @@ export interface ClientProcessOptions {
 interface Lane {
   readonly fd: number
   readonly preface: Buffer
-}
-
-/** Turns a process's connection away, with the reason as the link's last frame. */
-export const turnAway = (fd: number, reason: GoodbyeReason, sentence: string): void => {
-  try {
-    const socket = new Socket({ fd, readable: true, writable: true })
-    socket.on("error", () => socket.destroy())
-    socket.end(goodbyeFrame(reason, sentence))
-    setTimeout(() => socket.destroy(), 1_000).unref()
-  } catch {
-    closeSync(fd)
-  }
 }
 
 export class ClientProcess {
@@ -94,7 +82,7 @@ export class ClientProcess {
 
   /** No worker could be had. */
   fail(sentence: string): void {
-    for (const { fd } of this.#waiting) turnAway(fd, GoodbyeReason.workerFailed, sentence)
+    for (const { fd } of this.#waiting) turnAway(this.#options.adopt(fd), GoodbyeReason.workerFailed, sentence)
     this.#waiting = []
     this.#finish()
   }
@@ -102,11 +90,11 @@ export class ClientProcess {
   /** A proven connection of the process. Lane 0 comes first, and once. */
   connect(lane: number, fd: number, preface: Buffer): void {
     if (this.#over || this.#toldGone || this.#endedFor !== undefined) {
-      turnAway(fd, GoodbyeReason.sessionEnded, "the process has ended")
+      turnAway(this.#options.adopt(fd), GoodbyeReason.sessionEnded, "the process has ended")
       return
     }
     if ((lane === 0) === this.#hasCommandLane) {
-      turnAway(fd, GoodbyeReason.protocol, "a process opens its command lane first, and once")
+      turnAway(this.#options.adopt(fd), GoodbyeReason.protocol, "a process opens its command lane first, and once")
       return
     }
     this.#hasCommandLane = true
@@ -133,7 +121,7 @@ export class ClientProcess {
   end(why: "session-ended" | "host-left", sentence: string): void {
     if (this.#over || this.#endedFor !== undefined) return
     this.#endedFor = why
-    for (const { fd } of this.#waiting) turnAway(fd, GoodbyeReason.sessionEnded, sentence)
+    for (const { fd } of this.#waiting) turnAway(this.#options.adopt(fd), GoodbyeReason.sessionEnded, sentence)
     this.#waiting = []
     const worker = this.#worker
     if (worker === undefined || this.#workerIsGone) {
@@ -178,7 +166,8 @@ export class ClientProcess {
     if (this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
-    for (const { fd } of this.#waiting) turnAway(fd, GoodbyeReason.sessionEnded, "the process has ended")
+    for (const { fd } of this.#waiting)
+      turnAway(this.#options.adopt(fd), GoodbyeReason.sessionEnded, "the process has ended")
     this.#waiting = []
     const figures = this.#worker?.usage()
     const sticky = this.#last?.sticky || figures?.lastError || 0

@@ -1,7 +1,6 @@
 /**
  * One worker process, as the host holds it: started, ready, bound to one client process, gone.
  */
-import { closeSync } from "node:fs"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { Addon, SpawnedWorker, WorkerUsage } from "../native/addon.ts"
@@ -63,7 +62,7 @@ export const exitText = ({ code, signal }: WorkerExit): string =>
 
 /** Starts a worker. Fails when the system cannot; what the driver makes of it, `ready` tells. */
 export const startWorker = Effect.fnUntraced(function* (
-  addon: Pick<Addon, "spawnWorker">,
+  addon: Pick<Addon, "spawnWorker" | "closeFd">,
   command: WorkerCommand
 ): Effect.fn.Return<Worker, WorkerFailed> {
   const ready = yield* Deferred.make<WorkerReady, WorkerFailed>()
@@ -99,7 +98,7 @@ export const startWorker = Effect.fnUntraced(function* (
   /** A worker that is gone takes no message; its exit tells all that there is to tell. */
   const send = (kind: number, payload: Buffer, fd?: number) => {
     if (exit !== undefined) {
-      if (fd !== undefined) closeSync(fd)
+      if (fd !== undefined) addon.closeFd(fd)
       return
     }
     try {
