@@ -32,12 +32,20 @@ class Incoming {
     CUfunction callable();
     /// The driver's stream for the wire value: legacy default, this client thread's per-thread
     /// stream, or a minted one.
-    CUstream stream();
+    CUstream stream() { return stream(get<uint64_t>()); }
+    /// The same for values that were read already, as part of a struct of native/link/custom.h.
+    CUstream stream(uint64_t wire);
+    void* object(ObjectKind kind, uint64_t id);
+    CUfunction callable(uint64_t id);
     /// Reads the wire id of an object to be made; store the driver's handle with made().
     uint64_t minted(ObjectKind kind);
     void made(ObjectKind kind, uint64_t id, void* driverHandle);
     /// Like handle(), and forgets the id.
     void* dropped(ObjectKind kind);
+    /// Marks the call bad, unless it is already.
+    void fail(CUresult error) {
+        if (error_ == CUDA_SUCCESS) error_ = error;
+    }
 
     /// CUDA_SUCCESS when all was read, nothing is left and every handle was good. A short or long
     /// payload is a protocol violation that ends this worker.
@@ -49,12 +57,17 @@ class Incoming {
     const wire::Header& header() const { return header_; }
     Reader& reader() { return in_; }
 
+    /// The answer comes from another thread (Worker::answer): what execute() returns is not sent.
+    void detach() { detached_ = true; }
+    bool detached() const { return detached_; }
+
   private:
     Worker& worker_;
     const wire::Header& header_;
     Reader in_;
     Writer out_;
     CUresult error_ = CUDA_SUCCESS;
+    bool detached_ = false;
 };
 
 struct Handler {

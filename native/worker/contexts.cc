@@ -37,8 +37,14 @@ bool Contexts::add(uint64_t id, CUcontext handle, CUdevice device, bool primary)
     context->handle = handle;
     context->device = device;
     context->primary = primary;
+    const std::lock_guard lock(mutex_);
     live_.emplace(name, std::move(context));
     return true;
+}
+
+void Contexts::remove(uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    live_.erase(static_cast<uint32_t>(id));
 }
 
 CUresult Contexts::threadStream(const DriverTable& driver, Context& context, uint32_t thread,

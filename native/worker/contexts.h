@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "native/gen/driver_table.h"
@@ -27,17 +28,18 @@ struct Context {
 /// Errors that no later call in the context survives.
 bool isSticky(CUresult result);
 
-/// Used by the executor; find() by helper threads only for contexts that cannot go away meanwhile.
+/// find() from any thread, the rest from the executor's.
 class Contexts {
   public:
     std::shared_ptr<Context> find(uint64_t id) const {
+        const std::lock_guard lock(mutex_);
         const auto it = live_.find(static_cast<uint32_t>(id));
         return it == live_.end() || id == 0 ? nullptr : it->second;
     }
     std::shared_ptr<Context> primaryOf(CUdevice device) const;
     /// False when the id (its low 32 bits) is 0 or taken, or when the client has too many contexts.
     bool add(uint64_t id, CUcontext handle, CUdevice device, bool primary);
-    void remove(uint64_t id) { live_.erase(static_cast<uint32_t>(id)); }
+    void remove(uint64_t id);
 
     /// The client thread's default stream in the context, which must be current.
     CUresult threadStream(const DriverTable& driver, Context& context, uint32_t thread,
@@ -46,6 +48,7 @@ class Contexts {
   private:
     static constexpr size_t kMaxContexts = 4096;
     static constexpr size_t kMaxThreads = 1 << 16;
+    mutable std::mutex mutex_;
     std::unordered_map<uint32_t, std::shared_ptr<Context>> live_;
 };
 

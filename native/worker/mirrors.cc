@@ -98,6 +98,12 @@ void Mirrors::removeOf(uint32_t context) {
     for (const uint64_t begin : gone) forget(begin);
 }
 
+bool Mirrors::leaving(uint32_t context) const {
+    return std::any_of(live_.begin(), live_.end(), [context](const auto& entry) {
+        return entry.second->context == context && entry.second->leaving.load() != 0;
+    });
+}
+
 Mirror* Mirrors::at(uint64_t address) const {
     const auto it = live_.find(address);
     return it == live_.end() ? nullptr : it->second.get();

@@ -34,6 +34,8 @@ class Mirrors {
     CUresult release(Mirror& mirror);
     void removeOf(uint32_t context);
 
+    /// Have bytes of any mirror of the context yet to leave?
+    bool leaving(uint32_t context) const;
     Mirror* at(uint64_t address) const;
     /// The mirror that holds all of [address, address + size), or null.
     std::shared_ptr<Mirror> holding(uint64_t address, uint64_t size) const;

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "native/worker/calls.h"
+#include "native/worker/kernels.h"
 
 namespace juice::worker {
 
-struct KernelEntry;
+
 
 struct Object {
     uint64_t id = 0;  // 0: a free place
@@ -19,7 +20,7 @@ struct Object {
     uint32_t context = 0;  // it dies with this context; 0: with none (libraries and their kernels)
     ObjectKind kind{};
     /// Of modules and libraries: their kernels, for further pages of the list.
-    std::shared_ptr<const std::vector<KernelEntry>> kernels;
+    std::shared_ptr<const KernelEntries> kernels;
 };
 
 class Objects {

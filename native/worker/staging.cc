@@ -6,17 +6,30 @@
 #include <new>
 
 namespace juice::worker {
+namespace {
 
-Staging::Staging(const DriverTable& driver) {
-    constexpr size_t kSize = kSlots * wire::kChunkSize + kPieces * kPieceSize;
+constexpr size_t kSize = Staging::kSlots * wire::kChunkSize + Staging::kPieces * Staging::kPieceSize;
+
+}  // namespace
+
+Staging::Staging() {
     void* mapped = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     memory_ = static_cast<char*>(mapped);
-    pinned_ = driver.cuMemHostRegister_v2 != nullptr &&
-              driver.cuMemHostRegister_v2(memory_, kSize, CU_MEMHOSTREGISTER_PORTABLE) ==
-                  CUDA_SUCCESS;
     char* const pieces = memory_ + kSlots * wire::kChunkSize;
     for (size_t i = kPieces; i-- > 0;) free_.push_back(pieces + i * kPieceSize);
+}
+
+void Staging::pin(const DriverTable& driver, CUcontext context) {
+    if (pinnedIn_ != nullptr || driver.cuMemHostRegister_v2 == nullptr) return;
+    if (driver.cuMemHostRegister_v2(memory_, kSize, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS)
+        pinnedIn_ = context;
+}
+
+void Staging::unpin(const DriverTable& driver, CUcontext context) {
+    if (pinnedIn_ != context) return;
+    driver.cuMemHostUnregister(memory_);
+    pinnedIn_ = nullptr;
 }
 
 std::vector<void*> Staging::slots() const {

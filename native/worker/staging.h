@@ -19,13 +19,16 @@ class Staging {
     static constexpr size_t kPieces = 32;
     static constexpr size_t kPieceSize = wire::kChunkSize;
 
-    /// Registers with the driver where it can. Needs a current context. Throws std::bad_alloc.
-    explicit Staging(const DriverTable& driver);
+    /// Throws std::bad_alloc.
+    Staging();
+    /// Registers the memory with the driver, in the context given, which must be current. Does nothing where
+    /// it is registered already; where the driver refuses, copies are only slower.
+    void pin(const DriverTable& driver, CUcontext context);
+    /// Before that context, current, is destroyed; other contexts are ignored.
+    void unpin(const DriverTable& driver, CUcontext context);
 
     /// kSlots addresses of wire::kChunkSize each, for ServerLink::Options.
     std::vector<void*> slots() const;
-    /// For diagnostics: is the memory pinned?
-    bool pinned() const { return pinned_; }
 
     /// A piece of kPieceSize for outgoing data, or null when none is free.
     void* take();
@@ -35,7 +38,7 @@ class Staging {
 
   private:
     char* memory_;
-    bool pinned_;
+    CUcontext pinnedIn_ = nullptr;
     std::mutex mutex_;
     std::condition_variable freed_;
     std::vector<void*> free_;
