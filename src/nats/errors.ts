@@ -140,7 +140,7 @@ const apiReason = (code: number, detail: string): NatsErrorReason => {
 const reasonOf = (cause: unknown): NatsErrorReason => {
   if (cause instanceof JetStreamApiError) return apiReason(cause.code, cause.message)
   // The client does not export this class.
-  if (cause instanceof Error && cause.constructor.name === "JetStreamNotEnabled") return new NoJetStreamHere({})
+  if (cause instanceof Error && cause.name === "JetStreamNotEnabled") return new NoJetStreamHere({})
   if (cause instanceof core.TimeoutError) return new TimedOut({})
   if (cause instanceof core.NoRespondersError) return new NoResponders({})
   if (cause instanceof core.RequestError) {

@@ -13,7 +13,7 @@ import type { Site } from "../protocol/tokens.ts"
 import { Nats } from "./connection.ts"
 import { NatsError, natsError, WrongLastSequence } from "./errors.ts"
 import { readStream, type Stored } from "./messages.ts"
-import { ensureStream, wantedLog } from "./streams.ts"
+import { checkStream, ensureStream, wantedLog } from "./streams.ts"
 
 export class EventLog extends Context.Service<
   EventLog,
@@ -45,6 +45,8 @@ export interface EventLogOptions {
   readonly segment?: number
   /** Bytes that the segment may take; a new stream's only. */
   readonly maxBytes?: number
+  /** For readers: do not make the stream; fail with NotFound when no router ever made it. */
+  readonly existing?: boolean
 }
 
 const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
@@ -82,9 +84,8 @@ const make = Effect.fnUntraced(function* (options: EventLogOptions) {
   const segment = options.segment ?? FIRST_SEGMENT
   const stream = logStream(options.site, segment)
   const subject = logSubject(options.site, segment)
-  yield* ensureStream(
-    wantedLog(options.site, segment, options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes })
-  )
+  const wanted = wantedLog(options.site, segment, options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes })
+  yield* options.existing === true ? checkStream(wanted) : ensureStream(wanted)
   const manager = nats.manager
 
   const at = (sequence: number): Effect.Effect<Stored | undefined, NatsError> =>

@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { jsonCodec } from "../protocol/codec.ts"
+import { Malformed } from "../protocol/errors.ts"
+import { MAX_MESSAGE_BYTES } from "../protocol/limits.ts"
 import { Report, reportKey } from "../protocol/reports.ts"
 import { reportStream, reportSubject } from "../protocol/subjects.ts"
 import type { Site } from "../protocol/tokens.ts"
@@ -58,7 +60,10 @@ export interface ReportMessage {
 export const readReports = (site: Site, after: number): Stream.Stream<ReportMessage, NatsError, Nats> =>
   readStream({ stream: reportStream(site), from: after + 1, follow: true, contiguous: false }).pipe(
     Stream.mapEffect(({ body, sequence, subject }): Effect.Effect<ReportMessage> => {
-      const decoded = reportCodec.decode(body)
+      const decoded =
+        body.length > MAX_MESSAGE_BYTES
+          ? Result.fail(new Malformed({ what: "report", detail: `it has ${body.length} bytes` }))
+          : reportCodec.decode(body)
       // A host reports only of itself: the server's permissions bind its subject, not what it writes.
       if (Result.isSuccess(decoded) && reportSubject(site, decoded.success.host) === subject) {
         return Effect.succeed({ offset: sequence, report: decoded.success })

@@ -63,6 +63,7 @@ export const wantedReports = (site: Site): WantedStream => ({
 /** The first field that the server keeps otherwise than wanted. */
 export const mismatch = (wanted: WantedStream, got: StreamConfig, server: string): WrongConfiguration | undefined => {
   for (const [field, value] of Object.entries(wanted)) {
+    if (field === "max_bytes") continue
     const kept = (got as unknown as Record<string, unknown>)[field]
     // Servers leave out fields that are false or zero.
     const normal = kept ?? (typeof value === "boolean" ? false : typeof value === "number" ? 0 : kept)
@@ -97,16 +98,24 @@ const addOrFind = async (manager: JetStreamManager, wanted: WantedStream): Promi
   }
 }
 
-/**
- * Makes the stream if it is missing, and compares what the server keeps with what is wanted: servers ignore unknown
- * fields silently. Fails with WrongConfiguration where they differ.
- */
-export const ensureStream = Effect.fn("Streams.ensure")(function* (wanted: WantedStream) {
+const keep = Effect.fn("Streams.keep")(function* (
+  wanted: WantedStream,
+  find: (manager: JetStreamManager, wanted: WantedStream) => Promise<StreamInfo>
+) {
   const nats = yield* Nats
-  const manager = nats.manager
   const operation = `keep the stream ${wanted.name}`
-  const info = yield* Effect.tryPromise({ try: () => addOrFind(manager, wanted), catch: natsError(operation) })
+  const info = yield* Effect.tryPromise({ try: () => find(nats.manager, wanted), catch: natsError(operation) })
   const wrong = mismatch(wanted, info.config, nats.connection.info?.version ?? "of unknown version")
   if (wrong !== undefined) return yield* new NatsError({ operation, reason: wrong })
   return info
 })
+
+/**
+ * Makes the stream if it is missing, and compares what the server keeps with what is wanted: servers ignore unknown
+ * fields silently. Fails with WrongConfiguration where they differ. How large a stream may grow is decided when it is
+ * made; an operator may have made it with another size.
+ */
+export const ensureStream = (wanted: WantedStream) => keep(wanted, addOrFind)
+
+/** The same of a stream that must exist: NotFound when it does not. */
+export const checkStream = (wanted: WantedStream) => keep(wanted, (manager, { name }) => manager.streams.info(name))

@@ -88,6 +88,8 @@ export const HostMissing = hostCommand("host.unknown")
 export const HostSeen = hostCommand("host.seen")
 /** The host's own declared fence deadline has passed: it has ended its sessions by itself. */
 export const HostFenced = hostCommand("host.fenced")
+/** The host has left, or has come back as a new incarnation: end some of the sessions that it no longer has. */
+export const HostSweep = command("host.sweep", { id: CommandId, host: HostId })
 
 export const RouterElect = command("router.elect", { id: CommandId, router: RouterId, version: Version })
 
@@ -103,6 +105,7 @@ export const Command = Schema.Union([
   HostMissing,
   HostSeen,
   HostFenced,
+  HostSweep,
   RouterElect
 ])
 export type Command = typeof Command.Type

@@ -49,7 +49,7 @@ describe("commits", () => {
   })
 
   it("chain by the hash of the stored body, whatever it decodes to", () => {
-    assert.strictEqual(commit.chainHash(golden(1)), "bf0371835f900eb3f0e7093251519f383ce689720643e9f940c0a834e9734de6")
+    assert.strictEqual(commit.chainHash(golden(1)), "1cf04c5a2bcdba4172bd39e868cd6638c75c6890c671bb3fd1d8959db2ac5dbc")
   })
 
   it("of an unknown format stop the reader with the format it needs", () => {

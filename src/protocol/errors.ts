@@ -193,6 +193,20 @@ export class UnknownFormat extends Schema.TaggedError<UnknownFormat>()("UnknownF
   }
 }
 
+/** The log is not what was written: a commit does not follow from the one before it. */
+export class ChainBroken extends Schema.TaggedError<ChainBroken>()("ChainBroken", {
+  stream: Schema.String,
+  sequence: Schema.Natural,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the log ${this.stream} is broken at sequence ${this.sequence} (${this.detail}): it was altered or belongs to another site; restore it from a copy`
+  }
+  override get [Runtime.errorExitCode]() {
+    return ExitCode.software
+  }
+}
+
 export class CommitTooLarge extends Schema.TaggedError<CommitTooLarge>()("CommitTooLarge", { bytes: Schema.Natural }) {
   override get message() {
     return `a commit of ${this.bytes} bytes is over the log's limit: this is a fault of the router, please report it`

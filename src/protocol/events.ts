@@ -172,7 +172,9 @@ export const HostJoined = hostEvent("HostJoined", {
   gpus: Schema.Array(Gpu),
   labels: Labels,
   /** After so long without its site the host ends its sessions by itself; absent: never. */
-  fenceAfterMs: Schema.optionalKey(Schema.Natural)
+  fenceAfterMs: Schema.optionalKey(Schema.Natural),
+  /** Sessions whose workers this incarnation has taken over. */
+  sessions: Schema.Array(SessionId)
 })
 export const HostSuspect = hostEvent("HostSuspect", {})
 export const HostUnknown = hostEvent("HostUnknown", {})

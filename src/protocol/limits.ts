@@ -4,6 +4,11 @@
 
 /** A commit's whole body. */
 export const MAX_COMMIT_BYTES = 64 * 1024
+/**
+ * A command's or report's body. A decision repeats what it was made on in its events, and must still fit into one
+ * commit.
+ */
+export const MAX_MESSAGE_BYTES = 16 * 1024
 
 /** A host sends a heartbeat this often; three in a row missed make it suspect, a silence of HOST_UNKNOWN unknown. */
 export const HEARTBEAT_INTERVAL = 1_000
@@ -14,11 +19,14 @@ export const HOST_UNKNOWN = 10_000
  * The leader holds the answer to a session.request until the session is ready or has ended, but no longer than this;
  * then it answers with the session's present state and the client asks again with the same ids.
  */
-export const REQUEST_PATIENCE = 5_000
-/** A client's time limit for one answer: the patience, and a margin for a busy router. */
-export const REQUEST_TIMEOUT = 8_000
+export const REQUEST_PATIENCE = 1_500
+/**
+ * A client's time limit for one answer: the patience, and a margin for a busy router. Short, because whoever asks a
+ * leader that dies meanwhile asks its successor only after this.
+ */
+export const REQUEST_TIMEOUT = 3_000
 /** A queued session whose client has not asked again for this long is cancelled: its client is gone. */
-export const QUEUE_LEASE = 30_000
+export const QUEUE_LEASE = 15_000
 /** The time limit of a question that a replica answers at once. */
 export const READ_TIMEOUT = 3_000
 

@@ -1,0 +1,153 @@
+/**
+ * Leading: from the taken lease to its loss.
+ *
+ *   take the lease ─▶ fold to the log's end ─▶ append RouterElected(epoch) ─▶ serve ─▶ until deposed
+ *
+ * The lease says who should lead; the append says who does. Whoever cannot append no longer leads, whatever the lease
+ * says.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Nats } from "../nats/connection.ts"
+import type { NatsError } from "../nats/errors.ts"
+import { EventLog } from "../nats/event-log.ts"
+import { listenHeartbeats } from "../nats/heartbeats.ts"
+import { Lease } from "../nats/lease.ts"
+import { readReports } from "../nats/reports.ts"
+import { serveMicro } from "../nats/requests.ts"
+import type { Entry } from "../protocol/commit.ts"
+import type { CommitTooLarge } from "../protocol/errors.ts"
+import { mintCommandId, type RouterId } from "../protocol/ids.ts"
+import { QUEUE_LEASE } from "../protocol/limits.ts"
+import { commandPattern, SERVICE_NAME } from "../protocol/subjects.ts"
+import type { Site } from "../protocol/tokens.ts"
+import { VERSION } from "../protocol/version.ts"
+import { type Api, makeApi } from "./api.ts"
+import { type Committer, makeCommitter } from "./committer.ts"
+import { type Driver, makeDriver } from "./driver.ts"
+import { Liveness } from "./liveness.ts"
+import type { Replica } from "./replica.ts"
+import { copyState } from "./state.ts"
+
+export interface LeadOptions {
+  readonly site: Site
+  readonly router: RouterId
+  readonly code: string
+  readonly replica: Replica
+  readonly onLeading: (leading: boolean) => void
+}
+
+/** How often the leader looks at silence, at the queue and at what may have been left undone. */
+const TICK = 500
+
+/** Waits for the lease, leads, and succeeds once it no longer does. */
+export const leadOnce = (options: LeadOptions) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const lease = yield* Lease
+      const held = yield* lease.hold(options.router)
+      const leading = Effect.ensuring(
+        lead(options),
+        Effect.sync(() => options.onLeading(false))
+      )
+      yield* Effect.raceFirst(
+        Effect.andThen(held.lost, Effect.logWarning("the lease is lost")),
+        Effect.catch(leading, (error) => Effect.logWarning(`no longer leading: ${error.message}`))
+      )
+    })
+  )
+
+const lead = Effect.fnUntraced(function* (
+  options: LeadOptions
+): Effect.fn.Return<void, NatsError | CommitTooLarge, EventLog | Nats | Scope.Scope> {
+  const { replica, router, site } = options
+  const log = yield* EventLog
+  const extent = yield* log.extent
+  yield* replica.reach(extent.last)
+
+  // The driver is made once the epoch is known, which is after the committer's first commit.
+  let driver: Driver | undefined
+  const committer = yield* makeCommitter({
+    log,
+    state: copyState(replica.state),
+    code: options.code,
+    bytes: extent.bytes,
+    onStored: (entries: ReadonlyArray<Entry>) => driver?.onStored(entries) ?? Effect.void
+  })
+  const writing = yield* Effect.forkScoped(committer.run)
+  const run = Effect.gen(function* () {
+    yield* committer.submit({ _tag: "router.elect", id: mintCommandId(), router, version: VERSION })
+    const epoch = committer.state.epoch
+    driver = yield* makeDriver({ site, epoch, committer })
+    yield* serveLeader(options, committer, driver, extent.maxBytes)
+    options.onLeading(true)
+    yield* Effect.logInfo(`leading the site "${site}" in epoch ${epoch}`)
+    yield* replica.deposed(epoch)
+    yield* Effect.logWarning("another router has been elected")
+  })
+  // The writer never succeeds: if it ends, it has lost the log to another.
+  yield* Effect.raceFirst(run, Fiber.join(writing))
+})
+
+const serveLeader = Effect.fnUntraced(function* (
+  { replica, router, site }: LeadOptions,
+  committer: Committer,
+  driver: Driver,
+  maxBytes: number
+): Effect.fn.Return<void, NatsError, Nats | Scope.Scope> {
+  const nats = yield* Nats
+  const liveness = new Liveness(performance.now())
+  const api = makeApi({ site, committer, driver, replica, maxBytes })
+
+  yield* listenHeartbeats(site, (heartbeat) => Effect.sync(() => liveness.heartbeat(heartbeat, performance.now())))
+  yield* Effect.forkScoped(
+    readReports(site, committer.state.reportOffset).pipe(Stream.runForEach(committer.offerReport))
+  )
+  yield* serveMicro({
+    name: SERVICE_NAME,
+    version: VERSION,
+    description: `commands of the site ${site}`,
+    metadata: { site, router },
+    endpoints: [
+      { subject: commandPattern(site, "session.request"), handler: api.request },
+      { subject: commandPattern(site, "session.release"), handler: api.release }
+    ]
+  })
+  yield* driver.reconcile
+  yield* Effect.forkScoped(
+    Effect.gen(function* () {
+      let connectedAt = nats.connectedAt()
+      while (true) {
+        yield* Effect.sleep(TICK)
+        if (nats.connectedAt() !== connectedAt) liveness.restart(performance.now())
+        connectedAt = nats.connectedAt()
+        if (!nats.isConnected()) continue
+        yield* tick(committer, driver, api, liveness)
+      }
+    })
+  )
+})
+
+const tick = Effect.fnUntraced(function* (committer: Committer, driver: Driver, api: Api, liveness: Liveness) {
+  const { state } = committer
+  const now = performance.now()
+  for (const command of liveness.commands(state, now, Date.now())) yield* committer.submit(command)
+  for (const resend of liveness.resends(state, now)) yield* driver.resend(resend)
+  for (const id of [...state.queue]) {
+    const session = state.sessions.get(id)
+    if (session === undefined) continue
+    const silentSince = api.silentSince(id)
+    const reason =
+      Date.now() >= session.queuedUntil
+        ? "wait-over"
+        : silentSince !== undefined && now - silentSince > QUEUE_LEASE
+          ? "client-lost"
+          : undefined
+    if (reason !== undefined) {
+      yield* committer.submit({ _tag: "session.expire", id: mintCommandId(), session: id, reason })
+    }
+  }
+  yield* driver.reconcile
+})
