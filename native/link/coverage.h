@@ -31,6 +31,8 @@ class Coverage {
     }
     /// Bytes seen.
     uint64_t seen() const { return seen_; }
+    /// Pieces that do not touch. A peer that scatters them wants our memory.
+    size_t pieces() const { return spans_.size(); }
 
   private:
     std::map<uint64_t, uint64_t> spans_;  // begin -> end, disjoint and never touching

@@ -46,6 +46,7 @@ void FrameStream::makeRoom() {
 }
 
 FrameStream::Got FrameStream::pump(int fd) {
+    if (!sentence_.empty()) return Got::violation;
     if (chunkLeft_ > 0) return pumpChunk(fd);
     makeRoom();
     const size_t missing = wanted() - (filled_ - parsed_);
@@ -55,7 +56,7 @@ FrameStream::Got FrameStream::pump(int fd) {
     const Got got = gotOf(size);
     if (got != Got::some) return got;
     filled_ += static_cast<size_t>(size);
-    received_ += static_cast<size_t>(size);
+    received_.fetch_add(static_cast<size_t>(size), std::memory_order_relaxed);
     return parse();
 }
 
@@ -65,7 +66,7 @@ FrameStream::Got FrameStream::pumpChunk(int fd) {
     const Got got = gotOf(size);
     sink_.endWrite();
     if (got != Got::some) return got;
-    received_ += static_cast<size_t>(size);
+    received_.fetch_add(static_cast<size_t>(size), std::memory_order_relaxed);
     chunk_ += size;
     chunkLeft_ -= static_cast<size_t>(size);
     if (chunkLeft_ > 0) return Got::some;
@@ -74,8 +75,9 @@ FrameStream::Got FrameStream::pumpChunk(int fd) {
 }
 
 FrameStream::Got FrameStream::feed(Bytes bytes) {
-    received_ += bytes.size();
+    received_.fetch_add(bytes.size(), std::memory_order_relaxed);
     while (!bytes.empty()) {
+        if (!sentence_.empty()) return Got::violation;
         size_t size = 0;
         if (chunkLeft_ > 0) {
             size = std::min(bytes.size(), chunkLeft_);

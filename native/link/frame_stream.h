@@ -82,7 +82,8 @@ class FrameStream {
     Got feed(Bytes bytes);
 
     const std::string& sentence() const { return sentence_; }
-    uint64_t received() const { return received_; }
+    /// Bytes so far; may be asked on any thread.
+    uint64_t received() const { return received_.load(std::memory_order_relaxed); }
 
   private:
     size_t wanted() const;
@@ -99,7 +100,7 @@ class FrameStream {
     size_t parsed_ = 0, filled_ = 0;
     uint8_t* chunk_ = nullptr;  // where the rest of the present chunk goes
     size_t chunkLeft_ = 0;
-    uint64_t received_ = 0;
+    std::atomic<uint64_t> received_{0};
     std::string sentence_;
 };
 

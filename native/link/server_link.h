@@ -7,8 +7,8 @@
 // Bulk lanes have a receiver and a sender thread each, started by addLane().
 //
 // Staging. Incoming chunks are received straight into slots of memory that the worker provides
-// (pinned, wire::kChunkSize each); the window of credits offered to the client is slots *
-// kChunkSize.
+// (pinned, wire::kChunkSize each). An eighth of them, at least one, is the reserve that wire.h
+// describes; the rest is the window of credit offered to the client.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,10 @@ class ServerLink {
         int fd = -1;  // lane 0, its preface already read and checked
         wire::Preface preface{};
         Credentials who;
-        uint8_t arenas = 0;        // bit i: this worker can live in kArenas[i]
-        std::string worker;        // goes into Welcome
-        std::vector<void*> slots;  // staging, kChunkSize each
+        uint8_t arenas = 0;              // bit i: this worker can live in kArenas[i]
+        std::string worker;              // goes into Welcome
+        std::vector<void*> slots;        // staging, kChunkSize each; at least two
+        std::function<void()> onEnding;  // once, on an internal thread, when the link has ended
     };
     /// Does the handshake (worker's half). Null and a sentence in `error` on failure.
     static std::unique_ptr<ServerLink> accept(Options options, std::string& error);
@@ -56,7 +57,8 @@ class ServerLink {
     /// (-1: for ever) and returns idle when nothing came.
     virtual Next next(Call& out, int spinMicros, int waitMillis) = 0;
 
-    /// The executor enters or leaves a driver call that may block.
+    /// The executor enters or leaves a driver call that may block. A hint: the reader thread also
+    /// steps in by itself when the executor has not been back in next() for a while.
     virtual void busy() = 0;
     virtual void idle() = 0;
 
@@ -73,7 +75,8 @@ class ServerLink {
     /// Hands every chunk of an incoming transfer to `consume`, in order of arrival, until `size`
     /// bytes have been seen. `consume` gets the slot and must see to it that release(slot) is
     /// called when the data has left it (at once, or from an event watcher). False when the link
-    /// broke.
+    /// broke. To be called for every transfer that a Call names, even if the Call fails: the
+    /// consumer then only releases, and the client's sender is not left waiting.
     virtual bool receive(
         uint64_t transfer, uint64_t size,
         const std::function<void(uint64_t offset, void* slot, size_t bytes)>& consume) = 0;

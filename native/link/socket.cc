@@ -21,7 +21,8 @@ namespace {
 constexpr int kHighDescriptor = 500;
 constexpr int kStopCheckMs = 200;
 
-int connectAddress(const addrinfo& address, int64_t deadline, int& cause) {
+int connectAddress(const addrinfo& address, int64_t deadline, const std::function<bool()>& stop,
+                   int& cause) {
     int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         cause = errno;
@@ -31,7 +32,10 @@ int connectAddress(const addrinfo& address, int64_t deadline, int& cause) {
     cause = connect(fd, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
     if (cause == EINPROGRESS || cause == EINTR) {
         socklen_t size = sizeof cause;
-        if (!waitFor(fd, POLLOUT, millisUntil(deadline)))
+        bool done = false;
+        while (!done && !stop() && nowNanos() < deadline)
+            done = waitFor(fd, POLLOUT, std::min(kStopCheckMs, millisUntil(deadline)));
+        if (!done)
             cause = ETIMEDOUT;
         else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &size) != 0)
             cause = errno;
@@ -70,7 +74,8 @@ void tuneSocket(int fd) {
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMs);
 }
 
-int connectTo(const std::string& host, uint16_t port, int timeoutMs, std::string& error) {
+int connectTo(const std::string& host, uint16_t port, int timeoutMs,
+              const std::function<bool()>& stop, std::string& error) {
     const int64_t deadline = nowNanos() + timeoutMs * kMilli;
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
@@ -84,7 +89,7 @@ int connectTo(const std::string& host, uint16_t port, int timeoutMs, std::string
     }
     int fd = -1, cause = EHOSTUNREACH;
     for (const addrinfo* one = found; one != nullptr && fd < 0; one = one->ai_next)
-        fd = connectAddress(*one, deadline, cause);
+        fd = connectAddress(*one, deadline, stop, cause);
     freeaddrinfo(found);
     if (fd < 0) error = "no connection to " + where + ": " + std::strerror(cause);
     return fd;

@@ -19,8 +19,10 @@ constexpr int kVanishedMs = 10'000;
 int moveHigh(int fd);
 /// No delay, keepalive and user timeout. Sockets of other families (tests) are left as they are.
 void tuneSocket(int fd);
-/// Connects within `timeoutMs`; -1 and a sentence in `error` on failure.
-int connectTo(const std::string& host, uint16_t port, int timeoutMs, std::string& error);
+/// Connects within `timeoutMs`, or until `stop` (asked a few times a second) says to give up; -1
+/// and a sentence in `error` on failure.
+int connectTo(const std::string& host, uint16_t port, int timeoutMs,
+              const std::function<bool()>& stop, std::string& error);
 
 enum class Sent { all, stopped, failed };
 /// Sends every byte. While the peer is slow, asks `stop` a few times a second whether to give up.
