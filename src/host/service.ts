@@ -219,7 +219,6 @@ export const runHost = Effect.fn("runHost")(function* (
   if (!config.insecurePlaintext && !isLoopback(config.listen.host)) {
     return yield* new PlaintextBeyondLoopback({ address: config.listen.host })
   }
-  yield* Effect.try({ try: () => requireFiles(config.files.worker), catch: (error) => error as NativeMissing })
   yield* Effect.scoped(serveSite(config))
 })
 
@@ -229,6 +228,10 @@ const serveSite = Effect.fnUntraced(function* (config: HostConfig) {
   const run = Effect.runForkWith(yield* Effect.context<Nats>())
   const outbox = yield* openOutbox(config)
   const offer = yield* takeInventory({ choice: config.gpus, host, addon: config.addon, files: config.files })
+  if (offer !== undefined) {
+    const needed = offer.kind === "software" ? [config.files.worker, offer.driver] : [config.files.worker]
+    yield* Effect.try({ try: () => requireFiles(...needed), catch: (error) => error as NativeMissing })
+  }
   const pool = yield* offer === undefined
     ? makePool({ size: 0, stocked: [], start: () => Effect.fail(new WorkerFailed({ detail: "no GPU is offered" })) })
     : poolOf(config, offer)
