@@ -6,6 +6,7 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { NativeMissing } from "../native/errors.ts"
 import { ProgramNotExecutable, ProgramNotFound } from "./errors.ts"
 
@@ -63,17 +64,18 @@ export const findProgram = (
 
 /**
  * Starts the program through the launcher, which asks the kernel to kill it when we die. `ownGroup`: it leads a
- * session of its own; for when there is no terminal whose signals it must get.
+ * session of its own; for when there is no terminal whose signals it must get. If it still runs when the scope closes,
+ * it is killed.
  */
 export const startProgram = (options: {
   readonly launcher: string
   readonly argv: ReadonlyArray<string>
   readonly env: NodeJS.ProcessEnv
   readonly ownGroup: boolean
-}): Effect.Effect<Program, NativeMissing> =>
+}): Effect.Effect<Program, NativeMissing, Scope.Scope> =>
   Effect.gen(function* () {
     const exit = yield* Deferred.make<ProgramExit>()
-    return yield* Effect.callback<Program, NativeMissing>((resume) => {
+    const start = Effect.callback<Program, NativeMissing>((resume) => {
       const child = spawn(options.launcher, [String(process.pid), "--", ...options.argv], {
         stdio: "inherit",
         detached: options.ownGroup,
@@ -105,4 +107,9 @@ export const startProgram = (options: {
         )
       })
     })
+    return yield* Effect.acquireRelease(start, (program) =>
+      Effect.sync(() => {
+        if (!Deferred.isDoneUnsafe(exit)) program.kill("SIGKILL")
+      })
+    )
   })

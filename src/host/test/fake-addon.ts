@@ -8,7 +8,7 @@
  *   crash     the worker dies by signal 11
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net"
-import type { Addon, Inventory, SpawnedWorker, WorkerUsage } from "../../native/addon.ts"
+import type { Addon, Inventory, PeerCredentials, SpawnedWorker, WorkerUsage } from "../../native/addon.ts"
 import { Writer } from "../../native/codec.ts"
 import { ControlKind, Ending } from "../../native/control.ts"
 import { PREFACE_BYTES } from "../../native/preface.ts"
@@ -204,7 +204,7 @@ export class FakeAddon implements Addon {
     return { stop: () => this.watched.delete(pid) }
   }
 
-  peerCredentials(): { readonly pid: number; readonly uid: number; readonly gid: number } {
+  peerCredentials(_fd: number): PeerCredentials {
     return { pid: process.pid, uid: process.getuid!(), gid: process.getgid!() }
   }
 
