@@ -57,16 +57,20 @@ export const identified = (entry: Entry): ReadonlyArray<{ readonly id: string; r
   entry.events.map((event, index) => ({ id: eventId(entryCause(entry), index), event }))
 
 const encoder = new TextEncoder()
-const toUnknown = Schema.encodeSync(Commit)
+const toUnknown = Schema.encodeUnknownResult(Commit)
 const fromUnknown = Schema.decodeUnknownResult(Commit)
 
-/** A commit as it is stored. */
-export const encodeCommit = (commit: Commit): Result.Result<Uint8Array, CommitTooLarge> => {
-  const bytes = encoder.encode(JSON.stringify(toUnknown(commit)))
-  return bytes.length > MAX_COMMIT_BYTES
-    ? Result.fail(new CommitTooLarge({ bytes: bytes.length }))
-    : Result.succeed(bytes)
-}
+/** A commit as it is stored. Malformed when something in it is not what the schema says: a fault of the writer. */
+export const encodeCommit = (commit: Commit): Result.Result<Uint8Array, CommitTooLarge | Malformed> =>
+  Result.flatMap(
+    Result.mapError(toUnknown(commit), (error) => new Malformed({ what: "commit", detail: error.message })),
+    (json): Result.Result<Uint8Array, CommitTooLarge> => {
+      const bytes = encoder.encode(JSON.stringify(json))
+      return bytes.length > MAX_COMMIT_BYTES
+        ? Result.fail(new CommitTooLarge({ bytes: bytes.length }))
+        : Result.succeed(bytes)
+    }
+  )
 
 /** The room that an entry takes in a commit, in bytes, its separating comma included. */
 export const entryBytes = (entry: Entry): number => encoder.encode(JSON.stringify(entry)).length + 1

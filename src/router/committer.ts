@@ -23,7 +23,7 @@ import {
   entryBytes,
   type ReportEntry
 } from "../protocol/commit.ts"
-import type { CommitTooLarge } from "../protocol/errors.ts"
+import type { CommitTooLarge, Malformed } from "../protocol/errors.ts"
 import type { Event } from "../protocol/events.ts"
 import type { HostId } from "../protocol/ids.ts"
 import { MAX_COMMIT_BYTES, MAX_WAITING_COMMANDS } from "../protocol/limits.ts"
@@ -56,7 +56,7 @@ export interface Committer {
   /** Bytes of the log's stream so far. */
   readonly bytes: () => number
   /** Writes until it must stop: WrongLastSequence when another leader writes. */
-  readonly run: Effect.Effect<never, NatsError | CommitTooLarge>
+  readonly run: Effect.Effect<never, NatsError | CommitTooLarge | Malformed>
 }
 
 /** Items that may wait; beyond it those who bring more wait themselves. */

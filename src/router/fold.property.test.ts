@@ -185,7 +185,7 @@ const steps = fc.array(
     { arbitrary: told, weight: 6 },
     { arbitrary: wait, weight: 1 }
   ),
-  { minLength: 1, maxLength: 80 }
+  { minLength: 1, maxLength: 60, size: "max" }
 )
 
 interface Written {
@@ -273,7 +273,7 @@ describe("whatever happens, in whatever order", () => {
   it("GPUs are never over-committed, and decisions change nothing by themselves", () => {
     fc.assert(
       fc.property(steps, (steps) => void write(steps)),
-      { numRuns: 400 }
+      { numRuns: 100 }
     )
   })
 
@@ -291,7 +291,7 @@ describe("whatever happens, in whatever order", () => {
           }
         }
       }),
-      { numRuns: 200 }
+      { numRuns: 60 }
     )
   })
 
@@ -304,7 +304,7 @@ describe("whatever happens, in whatever order", () => {
         const bodies = written.slice(0, length).map(({ body }) => body)
         assert.deepStrictEqual(replay(bodies), written[length - 1]!.state)
       }),
-      { numRuns: 200 }
+      { numRuns: 60 }
     )
   })
 
@@ -317,7 +317,7 @@ describe("whatever happens, in whatever order", () => {
         const tail = written.slice(at + 1).map(({ body }) => body)
         assert.deepStrictEqual(replay(tail, copyState(written[at]!.state)), written.at(-1)!.state)
       }),
-      { numRuns: 200 }
+      { numRuns: 60 }
     )
   })
 
@@ -356,7 +356,7 @@ describe("whatever happens, in whatever order", () => {
         assert.strictEqual(state.charged.size, 0)
         assert.isTrue([...state.sessions.values()].every(({ state }) => state === "ended"))
       }),
-      { numRuns: 200 }
+      { numRuns: 60 }
     )
   })
 })

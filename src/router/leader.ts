@@ -18,7 +18,7 @@ import { Lease } from "../nats/lease.ts"
 import { readReports } from "../nats/reports.ts"
 import { serveMicro } from "../nats/requests.ts"
 import type { Entry } from "../protocol/commit.ts"
-import type { CommitTooLarge } from "../protocol/errors.ts"
+import type { CommitTooLarge, Malformed } from "../protocol/errors.ts"
 import { mintCommandId, type RouterId } from "../protocol/ids.ts"
 import { QUEUE_LEASE } from "../protocol/limits.ts"
 import { commandPattern, SERVICE_NAME } from "../protocol/subjects.ts"
@@ -61,7 +61,7 @@ export const leadOnce = (options: LeadOptions) =>
 
 const lead = Effect.fnUntraced(function* (
   options: LeadOptions
-): Effect.fn.Return<void, NatsError | CommitTooLarge, EventLog | Nats | Scope.Scope> {
+): Effect.fn.Return<void, NatsError | CommitTooLarge | Malformed, EventLog | Nats | Scope.Scope> {
   const { replica, router, site } = options
   const log = yield* EventLog
   const extent = yield* log.extent
