@@ -15,8 +15,7 @@ export const ATTACH_VALUE_FLAGS: ReadonlySet<string> = new Set([
   "--gpu-model",
   "--gpu-uuid",
   "--label",
-  "--completions",
-  "--log-level"
+  "--completions"
 ])
 
 export interface Split {

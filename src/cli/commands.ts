@@ -5,12 +5,8 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { commonFlags, jsonFlag, numberFlag, switchFlag, textFlag } from "./flags.ts"
+import type { Outcome } from "./outcome.ts"
 import { settingName } from "./settings.ts"
-
-/** How `juice` ends: with a code, or by a signal as its program did. */
-export type Outcome =
-  | { readonly code: number; readonly signal?: undefined }
-  | { readonly signal: NodeJS.Signals; readonly code?: undefined }
 
 export interface JuiceOptions {
   /** What `juice attach` is to run. */

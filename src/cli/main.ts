@@ -3,42 +3,17 @@
  *
  * Subcommands are loaded when they run, so that the help is quick and `attach` carries no router.
  */
-import * as Cause from "effect/Cause"
 import * as ConfigProvider from "effect/ConfigProvider"
-import type * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import * as Runtime from "effect/Runtime"
 import { ExitCode } from "../protocol/errors.ts"
 import { splitProgram } from "./argv.ts"
-import { juice, type Outcome } from "./commands.ts"
+import { juice } from "./commands.ts"
 import { runCommandLine } from "./help.ts"
+import { explain, type Outcome } from "./outcome.ts"
 import { tell } from "./output.ts"
 import { readSettings } from "./settings.ts"
-
-/** The exit code of an error: its own, else that of a fault of ours. */
-const codeOf = (error: unknown): number => {
-  const code = (error as { readonly [Runtime.errorExitCode]?: number } | undefined)?.[Runtime.errorExitCode]
-  return typeof code === "number" ? code : ExitCode.software
-}
-
-/** Says what went wrong, in one sentence, and gives the exit code. */
-const explain = (cause: Cause.Cause<unknown>): Outcome => {
-  const error = Cause.squash(cause)
-  const tag = (error as { readonly _tag?: string })._tag
-  if (tag === "Interrupted") return { signal: (error as unknown as { readonly signal: NodeJS.Signals }).signal }
-  // Wrong usage has been explained together with the help.
-  if (tag === "ShowHelp") {
-    return { code: (error as CliError.ShowHelp).errors.length > 0 ? ExitCode.usage : 0 }
-  }
-  if (tag !== undefined && error instanceof Error) {
-    tell(error.message)
-    return { code: codeOf(error) }
-  }
-  tell(`an internal fault, please report it: ${Cause.pretty(cause)}`)
-  return { code: ExitCode.software }
-}
 
 /** Ends this process: with a code, or by the signal that ended the program. */
 const finish = async (outcome: Outcome): Promise<void> => {
@@ -76,7 +51,7 @@ const main = async (words: ReadonlyArray<string>): Promise<void> => {
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(settings.success))
     )
   )
-  return finish(Exit.isSuccess(exit) ? outcome : explain(exit.cause))
+  return finish(Exit.isSuccess(exit) ? outcome : explain(exit.cause, tell))
 }
 
 await main(process.argv.slice(2))

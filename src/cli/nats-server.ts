@@ -98,7 +98,9 @@ export const startNatsServer = Effect.fn("NatsServer.start")(function* (
   options: NatsServerOptions
 ): Effect.fn.Return<NatsServer, ServiceFailed | Usage, Scope.Scope> {
   const { directory, host, port, program } = options
-  const address = `${host}:${port}`
+  // Whoever listens everywhere is reached here as well.
+  const near = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
+  const address = `${near}:${port}`
   if (!(yield* portIsFree(host, port))) {
     return yield* new Usage({
       detail: `the port ${address} is taken, perhaps by another \`juice up\`: use that one with JUICE_NATS=nats://${address}, or choose another with --port`
@@ -128,7 +130,7 @@ export const startNatsServer = Effect.fn("NatsServer.start")(function* (
     Effect.suspend(() => Effect.fail(new ServiceFailed({ service: NAME, detail: lastLines(log) })))
   )
   const up = Effect.gen(function* () {
-    while (!(yield* greets(host, port))) yield* Effect.sleep(20)
+    while (!(yield* greets(near, port))) yield* Effect.sleep(20)
   }).pipe(
     Effect.timeoutOrElse({
       duration: START_TIMEOUT,

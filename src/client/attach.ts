@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import type { Addon } from "../native/addon.ts"
 import type { NativeMissing } from "../native/errors.ts"
 import type { NativeFiles } from "../native/files.ts"
-import type { Nats } from "../nats/connection.ts"
+import { Nats } from "../nats/connection.ts"
 import type { HostVanished } from "../protocol/errors.ts"
 import type { Exit } from "../protocol/events.ts"
 import { BROKER_KEY_LABEL, deriveKey } from "../protocol/seal.ts"
@@ -55,13 +55,14 @@ const prepare = Effect.fnUntraced(function* (
   Nats | Scope.Scope
 > {
   const { log, site } = options.request
+  const nats = yield* Nats
   let settled = false
   // Interruptible while it waits: the request itself gives back what it has asked for.
   const lease = yield* Effect.acquireRelease(
     requestLease(options.request),
     ({ session }) =>
       Effect.gen(function* () {
-        if (!settled) yield* releaseLease(site, session, log)
+        if (!settled && nats.isConnected()) yield* releaseLease(site, session, log)
       }),
     { interruptible: true }
   )
@@ -76,7 +77,9 @@ const prepare = Effect.fnUntraced(function* (
   })
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
-      settled = (yield* lane.farewell) && (yield* awaitEnded(site, session))
+      settled = yield* lane.farewell
+      // The host has freed all of it; that the site knows is worth a moment, but no more where NATS is gone.
+      if (settled && nats.isConnected()) yield* awaitEnded(site, session)
     })
   )
   const broker = yield* openBroker({

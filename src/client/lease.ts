@@ -179,12 +179,12 @@ export const releaseLease = Effect.fn("Lease.release")(function* (
 
 /**
  * Waits, for a short while, until the site has recorded the session's end: then its GPU can be had by whoever comes
- * next, as a script that runs one `juice attach` after another expects. Succeeds with whether it has.
+ * next, as a script that runs one `juice attach` after another expects.
  */
 export const awaitEnded = Effect.fn("Lease.awaitEnded")(function* (
   site: Site,
   session: SessionId
-): Effect.fn.Return<boolean, never, Nats> {
+): Effect.fn.Return<void, never, Nats> {
   const nats = yield* Nats
   const look = ask({
     subject: readSubject(site, nats.principal, "session.get"),
@@ -196,8 +196,7 @@ export const awaitEnded = Effect.fn("Lease.awaitEnded")(function* (
     Effect.map((answer) => answer._tag === "Ok" && answer.value.session.state === "ended"),
     Effect.catch(() => Effect.succeed(false))
   )
-  const ended = yield* Effect.gen(function* () {
+  yield* Effect.gen(function* () {
     while (!(yield* look)) yield* Effect.sleep(10)
   }).pipe(Effect.timeoutOption(2_000))
-  return ended._tag === "Some"
 })

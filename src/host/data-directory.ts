@@ -1,6 +1,6 @@
 /**
- * The host's own folder, and the mark in it that one running host owns it: two outboxes in one folder would mix their
- * reports.
+ * A service's own folder, and the mark in it that one running process owns it: two outboxes in one folder would mix
+ * their reports, two NATS servers their streams.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +32,7 @@ const ownerOf = (path: string): number | undefined => {
 export const ownDataDirectory = Effect.fn("DataDirectory.own")(function* (
   directory: string
 ): Effect.fn.Return<void, DataDirectoryInUse | DataDirectoryBroken, Scope.Scope> {
-  const path = join(directory, "host.lock")
+  const path = join(directory, "juice.lock")
   const broken = (error: unknown) => new DataDirectoryBroken({ directory, detail: (error as Error).message })
   const owner = yield* Effect.try({
     try: () => {

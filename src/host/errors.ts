@@ -32,13 +32,13 @@ export class BadGpuChoice extends Schema.TaggedError<BadGpuChoice>()("BadGpuChoi
   }
 }
 
-/** Another host process uses the same folder. */
+/** Another process of ours uses the same folder. */
 export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()("DataDirectoryInUse", {
   directory: Schema.String,
   pid: Schema.Int
 }) {
   override get message() {
-    return `the folder ${this.directory} belongs to a running juice host (process ${this.pid}): stop it, or give this one another --data-dir`
+    return `the folder ${this.directory} belongs to another juice that runs (process ${this.pid}): stop that one, or give this one another --data-dir`
   }
   override get [Runtime.errorExitCode]() {
     return ExitCode.usage

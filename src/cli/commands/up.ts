@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { listHosts } from "../../client/reads.ts"
+import { ownDataDirectory } from "../../host/data-directory.ts"
 import type { HostReady } from "../../host/service.ts"
 import { runHost } from "../../host/service.ts"
 import { runRouter } from "../../router/router.ts"
@@ -74,7 +75,8 @@ const site = Effect.fnUntraced(function* (input: UpInput, directory: string, url
 export const runUp = Effect.fnUntraced(
   function* (input: UpInput) {
     const name = yield* siteOf({ ...input, nats: "", creds: Option.none() })
-    const directory = Option.getOrElse(input.dataDir, () => stateDirectory("up", name))
+    const directory = Option.getOrElse(input.dataDir, () => stateDirectory(`up-${input.port}`))
+    yield* ownDataDirectory(directory)
     const program = yield* findNatsProgram(Option.getOrUndefined(input.natsServer))
     const nats = yield* startNatsServer({
       program,
