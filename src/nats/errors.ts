@@ -165,3 +165,7 @@ export const natsError =
   (operation: string) =>
   (cause: unknown): NatsError =>
     cause instanceof NatsError ? cause : new NatsError({ operation, reason: reasonOf(cause) })
+
+/** Whether trying again can help: the server was not there, not yet up, or slow. */
+export const isTransient = (error: NatsError): boolean =>
+  ["TimedOut", "NoResponders", "Disconnected", "NoJetStreamHere"].includes(error.reason._tag)

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { FIRST_SEGMENT, logStream, logSubject } from "../protocol/subjects.ts"
 import type { Site } from "../protocol/tokens.ts"
 import { Nats } from "./connection.ts"
-import { NatsError, natsError, WrongLastSequence } from "./errors.ts"
+import { isTransient, NatsError, natsError, WrongLastSequence } from "./errors.ts"
 import { readStream, type Stored } from "./messages.ts"
 import { checkStream, ensureStream, wantedLog } from "./streams.ts"
 
@@ -72,10 +72,6 @@ const settle = Effect.fnUntraced(function* (options: {
   return { stored: undefined } as const
 })
 
-/** Whether trying again can help. */
-const transient = (error: NatsError): boolean =>
-  ["TimedOut", "NoResponders", "Disconnected", "NoJetStreamHere"].includes(error.reason._tag)
-
 const RETRY_EVERY = 250
 
 const make = Effect.fnUntraced(function* (options: EventLogOptions) {
@@ -115,10 +111,10 @@ const make = Effect.fnUntraced(function* (options: EventLogOptions) {
       const published = yield* Effect.result(publish(body, expected))
       if (published._tag === "Success") return published.success.seq
       const error = published.failure
-      if (error.reason._tag !== "WrongLastSequence" && !transient(error)) return yield* error
+      if (error.reason._tag !== "WrongLastSequence" && !isTransient(error)) return yield* error
       const settled = yield* Effect.result(settle({ error, body, expected, at }))
       if (settled._tag === "Failure") {
-        if (!transient(settled.failure)) return yield* settled.failure
+        if (!isTransient(settled.failure)) return yield* settled.failure
       } else if (settled.success.stored !== undefined) {
         return settled.success.stored
       }

@@ -3,7 +3,7 @@
  * and started again on the same port and data.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -45,10 +45,22 @@ const answers = (port: number): Promise<boolean> =>
     socket.once("error", () => resolve(false))
   })
 
-const start = async (port: number, folder: string): Promise<ChildProcess> => {
-  const child = spawn("nats-server", ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", folder], {
-    stdio: ["ignore", "ignore", "pipe"]
-  })
+export interface TestNatsOptions {
+  /** Whether JetStream is on; it is by default. */
+  readonly jetstream?: boolean
+  /** The text of a configuration file: users and their permissions, for example. */
+  readonly config?: string
+}
+
+const start = async (port: number, folder: string, options: TestNatsOptions): Promise<ChildProcess> => {
+  const flags = ["-a", "127.0.0.1", "-p", String(port)]
+  if (options.jetstream !== false) flags.push("-js", "-sd", folder)
+  if (options.config !== undefined) {
+    const file = join(folder, "nats.conf")
+    await writeFile(file, options.config)
+    flags.push("-c", file)
+  }
+  const child = spawn("nats-server", flags, { stdio: ["ignore", "ignore", "pipe"] })
   let said = ""
   child.stderr?.on("data", (data) => {
     said = (said + String(data)).slice(-4_000)
@@ -73,25 +85,28 @@ const stop = (child: ChildProcess): Promise<void> =>
     child.kill("SIGKILL")
   })
 
-export const layerTestNatsServer = Layer.effect(
-  TestNatsServer,
-  Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "juice-nats-"))),
-      (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-    )
-    const port = yield* Effect.promise(freePort)
-    let child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.promise(() => start(port, folder)),
-      (): Effect.Effect<void> => Effect.promise(() => stop(child))
-    )
-    return TestNatsServer.of({
-      url: `nats://127.0.0.1:${port}`,
-      kill: Effect.promise(() => stop(child)),
-      restart: Effect.promise(async () => {
-        await stop(child)
-        child = await start(port, folder)
+export const layerTestNatsServerWith = (options: TestNatsOptions) =>
+  Layer.effect(
+    TestNatsServer,
+    Effect.gen(function* () {
+      const folder = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "juice-nats-"))),
+        (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+      )
+      const port = yield* Effect.promise(freePort)
+      let child: ChildProcess = yield* Effect.acquireRelease(
+        Effect.promise(() => start(port, folder, options)),
+        (): Effect.Effect<void> => Effect.promise(() => stop(child))
+      )
+      return TestNatsServer.of({
+        url: `nats://127.0.0.1:${port}`,
+        kill: Effect.promise(() => stop(child)),
+        restart: Effect.promise(async () => {
+          await stop(child)
+          child = await start(port, folder, options)
+        })
       })
     })
-  })
-)
+  )
+
+export const layerTestNatsServer = layerTestNatsServerWith({})

@@ -3,8 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { Nats } from "../nats/connection.ts"
-import { NatsError } from "../nats/errors.ts"
+import { isTransient, NatsError } from "../nats/errors.ts"
 import { EventLog, layerEventLog } from "../nats/event-log.ts"
 import { layerLease } from "../nats/lease.ts"
 import { ensureReports } from "../nats/reports.ts"
@@ -26,6 +27,13 @@ export interface RouterOptions {
   readonly onLeading?: (leading: boolean) => void
 }
 
+/**
+ * A server that was reached and then does not answer, or has no JetStream yet, is restarting: at its start a router
+ * tries as many times. Once it runs it waits for ever.
+ */
+const RETRY_EVERY = 500
+const START_TRIES = 20
+
 /** A pause between two leaderships, so that a fault that ends one at once does not spin. */
 const PAUSE = 250
 
@@ -34,14 +42,13 @@ const serve = (options: RouterOptions) =>
     Effect.gen(function* () {
       const nats = yield* Nats
       const log = yield* EventLog
-      yield* ensureReports(options.site)
       const router = options.router ?? mintRouterId()
       const code = yield* codeHash
       const replica = yield* makeReplica
       let leading = false
 
       const work = Effect.gen(function* () {
-        const { last } = yield* log.extent
+        const { last } = yield* Effect.retry(log.extent, { while: isTransient, schedule: Schedule.spaced(RETRY_EVERY) })
         yield* replica.reach(last)
         yield* serveReads({ site: options.site, router, replica, isLeading: () => leading })
         yield* Effect.logInfo(`router ${router} of the site "${options.site}" has read ${last} commits`)
@@ -66,18 +73,29 @@ const serve = (options: RouterOptions) =>
  * closes the connection for good, and when the log cannot be read on.
  */
 export const runRouter = (options: RouterOptions): Effect.Effect<never, LogFault | NoJetStream, Nats> =>
-  serve(options).pipe(
-    Effect.provide(
-      Layer.mergeAll(
-        layerEventLog({
-          site: options.site,
-          ...(options.logBytes === undefined ? {} : { maxBytes: options.logBytes })
-        }),
-        layerLease(options.site)
-      )
-    ),
+  Effect.scoped(
+    Effect.gen(function* () {
+      const services = yield* Effect.retry(Layer.build(Layer.fresh(layerStreams(options))), {
+        while: isTransient,
+        schedule: Schedule.spaced(RETRY_EVERY),
+        times: START_TRIES
+      })
+      return yield* Effect.provideContext(serve(options), services)
+    })
+  ).pipe(
     Effect.catchIf(
       (error) => error instanceof NatsError && error.reason._tag === "NoJetStreamHere",
       () => Effect.flatMap(Nats, ({ servers }) => Effect.fail(new NoJetStream({ server: servers })))
     )
-  ) as Effect.Effect<never, LogFault | NoJetStream, Nats>
+  )
+
+/** What a router keeps in NATS, made where it is missing and checked where it is there. */
+const layerStreams = (options: RouterOptions) =>
+  Layer.mergeAll(
+    layerEventLog({
+      site: options.site,
+      ...(options.logBytes === undefined ? {} : { maxBytes: options.logBytes })
+    }),
+    layerLease(options.site),
+    Layer.effectDiscard(ensureReports(options.site))
+  )
