@@ -3,6 +3,7 @@
 import { readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
+import { tsImport } from "tsx/esm/api"
 
 const entries = {
   juice: "src/cli/main.ts",
@@ -24,7 +25,12 @@ const outputs = Object.keys(present).map((name) => `dist/${name}.js`)
 const oldest = Math.min(...outputs.map(modified))
 const newest = Math.max(...["src", "test/gpu", "package-lock.json", "scripts/bundle.mjs"].map(modified))
 if (outputs.some((path) => modified(path) === 0) || newest > oldest) {
+  // Every commit of the log names the code that decided it: its hash is made here, where there is an esbuild.
+  const { buildRules } = await tsImport("../src/router/code-hash.ts", import.meta.url)
+  const { hash } = await buildRules()
   await build({
+    define: { JUICE_CODE: JSON.stringify(hash) },
+    external: ["esbuild"],
     entryPoints: present,
     outdir: "dist",
     bundle: true,

@@ -5,12 +5,12 @@ import * as Stream from "effect/Stream"
 import { siteError } from "../../client/lease.ts"
 import { Nats } from "../../nats/connection.ts"
 import { natsError } from "../../nats/errors.ts"
-import { readStream, type Stored } from "../../nats/messages.ts"
-import { type Commit, decodeCommit, identified } from "../../protocol/commit.ts"
+import { layerEventLog } from "../../nats/event-log.ts"
 import { NoJetStream, NoRouter } from "../../protocol/errors.ts"
 import type { Event } from "../../protocol/events.ts"
 import { FIRST_SEGMENT, logStream } from "../../protocol/subjects.ts"
 import type { Site } from "../../protocol/tokens.ts"
+import { type LoggedEvent, readEvents } from "../../router/events.ts"
 import { Usage } from "../errors.ts"
 import { type Common, natsLayer, siteOf } from "../nats.ts"
 import { dayText, JSON_VERSION, print, timeText } from "../output.ts"
@@ -45,32 +45,21 @@ export const parseSince = (text: string, now = Date.now()): Effect.Effect<Since,
     : Effect.succeed({ time })
 }
 
-interface Told {
-  readonly sequence: number
-  readonly now: number
-  readonly id: string
-  readonly event: Event
-}
-
-const eventsOf = ({ sequence }: Stored, commit: Commit): ReadonlyArray<Told> =>
-  commit.entries.flatMap(identified).map(({ event, id }) => ({ sequence, now: commit.now, id, event }))
-
 const isOf = (event: Event, session: Option.Option<string>): boolean =>
   Option.isNone(session) || (event.aggregate === "session" && event.session.endsWith(session.value.toLowerCase()))
 
 /** Prints events as they come, a day's heading before the first of each day. */
-const teller = (json: boolean): ((told: Told) => void) => {
+const teller = (json: boolean): ((told: LoggedEvent) => void) => {
   if (json) {
-    return ({ event, id, now, sequence }) =>
-      print(JSON.stringify({ version: JSON_VERSION, segment: FIRST_SEGMENT, sequence, now, id, event }))
+    return (told) => print(JSON.stringify({ version: JSON_VERSION, ...told }))
   }
   let day = ""
-  return ({ event, now }) => {
-    if (dayText(now) !== day) {
-      day = dayText(now)
+  return ({ at, event }) => {
+    if (dayText(at) !== day) {
+      day = dayText(at)
       print(day)
     }
-    print(`${timeText(now)}  ${subjectText(event).padEnd(18)} ${eventText(event)}`)
+    print(`${timeText(at)}  ${subjectText(event).padEnd(18)} ${eventText(event)}`)
   }
 }
 
@@ -99,22 +88,12 @@ const tellAll = Effect.fnUntraced(function* (input: EventsInput) {
   })
   const tell = teller(input.json)
   yield* logIsThere(site)
-  yield* readStream({
-    stream: logStream(site, FIRST_SEGMENT),
-    from: "sequence" in since ? since.sequence : 1,
-    follow: input.follow,
-    contiguous: "time" in since || since.sequence <= 1
-  }).pipe(
-    Stream.mapEffect((stored) =>
-      Effect.map(Effect.fromResult(decodeCommit(stored.body)), (commit) => eventsOf(stored, commit))
-    ),
-    Stream.runForEach((events) =>
-      Effect.sync(() => {
-        for (const told of events) {
-          if (("time" in since ? told.now >= since.time : true) && isOf(told.event, input.session)) tell(told)
-        }
-      })
-    )
+  const wanted = ({ at, event }: LoggedEvent) =>
+    ("time" in since ? at >= since.time : true) && isOf(event, input.session)
+  yield* readEvents({ from: "sequence" in since ? since.sequence : 1, follow: input.follow }).pipe(
+    Stream.filter(wanted),
+    Stream.runForEach((told) => Effect.sync(() => tell(told))),
+    Effect.provide(layerEventLog({ site }))
   )
 })
 
