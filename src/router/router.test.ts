@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { layerNats } from "../nats/connection.ts"
 import { EventLog, layerEventLog } from "../nats/event-log.ts"
-import { layerTestNatsServer, TestNatsServer } from "../nats/test-server.ts"
+import { layerTestNatsServer, layerTestNatsServerWith, TestNatsServer } from "../nats/test-server.ts"
 import type { HostId } from "../protocol/ids.ts"
 import { generateSealKeyPair, openSealed } from "../protocol/seal.ts"
 import type { Site } from "../protocol/tokens.ts"
@@ -32,8 +32,10 @@ let sites = 0
 const newSite = () => `r${++sites}` as Site
 const HOST = "gpu1" as HostId
 
-const startRouter = (site: Site) =>
-  Effect.forkChild(Effect.tapCause(runRouter({ site }), (cause) => Effect.logError("the router failed", cause)))
+const startRouter = (site: Site, options: { readonly logBytes?: number } = {}) =>
+  Effect.forkChild(
+    Effect.tapCause(runRouter({ site, ...options }), (cause) => Effect.logError("the router failed", cause))
+  )
 
 /** The events of a site's log, by type, once `last` is there; the chain, invariants and decisions are checked too. */
 const story = (site: Site, last: string) =>
@@ -214,4 +216,44 @@ layer(Live, { excludeTestServices: true })("the router", (it) => {
       assert.strictEqual(host.sessions.size, 1)
     }).pipe(Effect.scoped)
   )
+
+  it.effect("takes no new sessions when the log is nearly full, and still ends those that run", () =>
+    Effect.gen(function* () {
+      const site = newSite()
+      yield* startRouter(site, { logBytes: 20_000 })
+      const host = yield* startTestHost({ site, host: HOST, gpus: [gpu(1)] })
+      yield* eventually(askHosts(site), (hosts) => hosts.length === 1)
+      const turn = Effect.gen(function* () {
+        const body = requestBody()
+        yield* attach(site, body)
+        return body
+      })
+      let running = yield* turn
+      while (true) {
+        yield* host.end(running.session, "client-exit")
+        yield* eventually(askHosts(site), ([view]) => view?.sessions === 0)
+        const next = yield* Effect.result(turn)
+        if (next._tag === "Failure") {
+          assert.strictEqual((next.failure as { _tag?: string })._tag, "LogFull")
+          break
+        }
+        running = next.success
+      }
+    }).pipe(Effect.scoped)
+  )
 })
+
+layer(layerTestNatsServerWith({ jetstream: false }), { excludeTestServices: true })(
+  "a server without JetStream",
+  (it) => {
+    it.effect("is no place for a router, and it says so in time", () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestNatsServer
+        const error = yield* Effect.flip(
+          Effect.provide(runRouter({ site: newSite() }), layerNats({ servers: url, name: "test" }))
+        )
+        assert.strictEqual(error._tag, "NoJetStream")
+      })
+    )
+  }
+)
