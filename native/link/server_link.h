@@ -44,7 +44,7 @@ class ServerLink {
         uint8_t arenas = 0;              // bit i: this worker can live in kArenas[i]
         std::string worker;              // goes into Welcome
         std::vector<void*> slots;        // staging, kChunkSize each; at least two
-        std::function<void()> onEnding;  // once, on an internal thread, when the link has ended
+        std::function<void()> onEnding{};  // once, on an internal thread, when the link has ended
     };
     /// Does the handshake (worker's half). Null and a sentence in `error` on failure.
     static std::unique_ptr<ServerLink> accept(Options options, std::string& error);

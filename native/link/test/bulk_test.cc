@@ -112,13 +112,13 @@ TEST_P(Bulk, ASenderWithoutCreditWaitsForTheWorker) {
 TEST(BulkLanes, AreOpenedByTheFirstLargeTransferOnly) {
     Rig rig({.lanes = 3});
     rig.upload(3u << 20);
-    EXPECT_EQ(rig.lanesAdded, 0);
+    EXPECT_EQ(rig.lanesAdded(), 0);
     rig.upload(4u << 20);
-    for (int i = 0; i < 2000 && rig.lanesAdded < 3; ++i) napNanos(kMilli);
-    EXPECT_EQ(rig.lanesAdded, 3);
+    for (int i = 0; i < 2000 && rig.lanesAdded() < 3; ++i) napNanos(kMilli);
+    EXPECT_EQ(rig.lanesAdded(), 3);
     rig.upload(30u << 20);
     rig.download(30u << 20);
-    EXPECT_EQ(rig.lanesAdded, 3);
+    EXPECT_EQ(rig.lanesAdded(), 3);
 }
 
 TEST(BulkLanes, ACancelledExpectationTakesNothingAndBlocksNothing) {

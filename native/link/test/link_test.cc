@@ -14,7 +14,7 @@ TEST(Link, TheWelcomeSaysWhatTheEndsAgreedOn) {
     EXPECT_EQ(rig.client().welcome().arena, 1);
     EXPECT_EQ(rig.server().arena(), 1);
     EXPECT_EQ(rig.client().welcome().window, 14 * wire::kChunkSize);
-    EXPECT_EQ(rig.client().welcome().worker, "the rig's worker");
+    EXPECT_EQ(rig.client().welcome().worker, "a worker for tests");
     EXPECT_EQ(rig.server().clientPid(), 4242u);
 }
 
@@ -50,8 +50,9 @@ TEST(Link, PostedCallsArriveInOrderWithoutAnyoneWaiting) {
         rig.client().post(kNote, 1, 0, payload.view());
     }
     ASSERT_FALSE(rig.call(kEcho, {}).broken) << rig.client().reason();
-    ASSERT_EQ(rig.notes.size(), kCount);
-    for (uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(rig.notes[i].number, i);
+    const auto notes = rig.notes();
+    ASSERT_EQ(notes.size(), kCount);
+    for (uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(notes[i].number, i);
 }
 
 TEST(Link, ALonePostLeavesSoonWithoutAFlush) {
@@ -82,10 +83,11 @@ TEST(Link, CallsOfManyThreadsKeepOneTicketOrder) {
         });
     for (auto& thread : threads) thread.join();
     ASSERT_FALSE(rig.call(kEcho, {}).broken) << rig.client().reason();
-    ASSERT_EQ(rig.notes.size(), size_t{kThreads * kCalls});
+    const auto notes = rig.notes();
+    ASSERT_EQ(notes.size(), size_t{kThreads * kCalls});
     std::map<uint32_t, uint64_t> next;
     uint64_t sequence = 0;
-    for (const auto& note : rig.notes) {
+    for (const auto& note : notes) {
         EXPECT_EQ(note.number, next[note.thread]++);
         EXPECT_EQ(note.sequence, ++sequence);
     }
@@ -140,7 +142,7 @@ TEST(Link, MoreCallsThanTheWindowWaitForTheWorker) {
     for (size_t i = 0; i < count; ++i) rig.client().post(kNote, 1, 0, payload.view());
     EXPECT_GT(nowNanos() - begin, 80 * kMilli) << "the window was not respected";
     ASSERT_FALSE(rig.call(kEcho, {}).broken) << rig.client().reason();
-    EXPECT_EQ(rig.notes.size(), count);
+    EXPECT_EQ(rig.notes().size(), count);
 }
 
 TEST(Link, AStickyErrorIsToldAtOnce) {

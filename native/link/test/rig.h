@@ -1,4 +1,4 @@
-// Two ends of a link over loopback, and a worker that does simple things with its Calls.
+// A link over loopback and a worker that does simple things with its Calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "native/link/client_link.h"
-#include "native/link/server_link.h"
+#include "native/link/test/loopback.h"
 
 namespace juice::test {
 
@@ -34,7 +33,6 @@ std::vector<uint8_t> pattern(uint64_t transfer, size_t size);
 struct RigOptions {
     int lanes = 0;
     size_t slots = 64;
-    bool grantFirst = false;
     uint8_t clientArenas = 1, serverArenas = 3;
     bool run = true;  // start the worker's executor
 };
@@ -44,9 +42,9 @@ class Rig {
     explicit Rig(RigOptions options = {});
     ~Rig();
 
-    ClientLink& client() { return *client_; }
-    ServerLink& server() { return *server_; }
-    std::unique_ptr<ClientLink> takeClient() { return std::move(client_); }
+    ClientLink& client() { return *ends_.client; }
+    ServerLink& server() { return *ends_.server; }
+    int lanesAdded() const { return ends_.lanesAdded; }
     /// Runs the executor until the link ends; for rigs made with run = false.
     void execute();
     /// Waits until the link has ended at the worker's end.
@@ -54,7 +52,7 @@ class Rig {
     void joinExecutor();
 
     Reply call(uint16_t opcode, const Writer& payload) {
-        return client_->call(opcode, 1, 0, payload.view());
+        return client().call(opcode, 1, 0, payload.view());
     }
     /// Uploads and checks the hash that comes back.
     void upload(size_t size, uint32_t thread = 1);
@@ -65,24 +63,21 @@ class Rig {
         uint64_t number;
         uint64_t sequence;
     };
-    std::vector<Note> notes;  // touched by the executor only
-    std::atomic<int> lanesAdded{0};
+    /// What has been noted so far.
+    std::vector<Note> notes() {
+        std::lock_guard lock(notesMutex_);
+        return notes_;
+    }
     std::atomic<int> endings{0};
     std::atomic<bool> holdReceive{false};
 
   private:
-    void acceptLanes();
     void handle(const Call& call);
 
-    RigOptions options_;
-    Credentials who_;
-    int listener_ = -1;
-    uint16_t port_ = 0;
-    std::vector<std::unique_ptr<uint8_t[]>> slots_;
-    std::unique_ptr<ClientLink> client_;
-    std::unique_ptr<ServerLink> server_;
-    std::thread acceptor_, executor_;
-    std::atomic<bool> stop_{false};
+    Loopback ends_;
+    std::thread executor_;
+    std::mutex notesMutex_;
+    std::vector<Note> notes_;
     std::mutex helpersMutex_;
     std::vector<std::thread> helpers_;
 };
