@@ -84,6 +84,7 @@ struct LaunchResult {
     int curesult = 0;  // 700 illegal address, 716 misaligned, 715 illegal instruction, 710 assert,
                        // 719 launch failed
     std::string report;  // one paragraph for stderr: kernel, block, thread, PTX line, address
+    uint64_t instructions = 0;  // executed, each counted once per warp
 };
 
 struct Launch {
@@ -94,6 +95,8 @@ struct Launch {
     const MemoryMap* memory = nullptr;
     /// Set by another thread to stop the kernel early (context torn down); may be null.
     const volatile bool* cancel = nullptr;
+    /// Takes what kernels print, from any thread but one at a time; stdout where it is empty.
+    std::function<void(std::string_view)> print;
 };
 
 /// Runs a whole grid and returns when it has ended. Blocks are spread over a process-wide pool of

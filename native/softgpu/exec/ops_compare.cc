@@ -1,0 +1,328 @@
+// Comparison and selection: setp, set, selp, slct.
+#include <array>
+
+#include "native/softgpu/exec/floats.h"
+#include "native/softgpu/exec/half.h"
+#include "native/softgpu/exec/ops.h"
+
+namespace juice::softgpu {
+namespace {
+
+using ptx::FunctionDecoder;
+using ptx::Operand;
+using ptx::Type;
+
+struct Eq {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a == b;
+    }
+};
+struct Ne {  // ordered: false if either is a NaN
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a < b || a > b;
+    }
+};
+struct Lt {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a < b;
+    }
+};
+struct Le {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a <= b;
+    }
+};
+struct Gt {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a > b;
+    }
+};
+struct Ge {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a >= b;
+    }
+};
+struct Number {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return a == a && b == b;
+    }
+};
+/// "unordered or ...": the negation of the opposite ordered test.
+template <class F>
+struct Not {
+    template <class T>
+    JUICE_LOOP bool operator()(T a, T b) const {
+        return !F{}(a, b);
+    }
+};
+template <class F>
+struct Flushed {
+    JUICE_LOOP bool operator()(float a, float b) const { return F{}(flush(a), flush(b)); }
+};
+template <class F, bool Brain>
+struct Halves {
+    bool operator()(uint16_t a, uint16_t b) const {
+        return F{}(Half<Brain>::widen(a), Half<Brain>::widen(b));
+    }
+};
+
+enum Combine : uint8_t { kAlone, kAnd, kOr, kXor };
+
+uint32_t combine(uint8_t how, uint32_t held, uint32_t c) {
+    switch (how) {
+        case kAnd:
+            return held & c;
+        case kOr:
+            return held | c;
+        case kXor:
+            return held ^ c;
+        default:
+            return held;
+    }
+}
+
+template <auto F, class A>
+JUICE_LOOP uint32_t compared(Exec& x, const Instr& in, uint32_t& negated) {
+    uint32_t held = test2<F, A>(x.from<A>(in.a), x.from<A>(in.b));
+    uint32_t c = in.n == kAlone ? 0 : x.predicate(in.c) ^ static_cast<uint32_t>(in.imm);
+    negated = combine(in.n, ~held, c);
+    return combine(in.n, held, c);
+}
+
+template <auto F, class A>
+JUICE_LOOP void setpLoop(Exec& x, const Instr& in, uint32_t m) {
+    uint32_t other;
+    uint32_t held = compared<F, A>(x, in, other);
+    x.setPredicate(in.dst, m, held);
+    if (in.flags) x.setPredicate(*x.more(in), m, other);
+}
+
+/// set: the result is all ones (or 1.0, by `aux`) where the comparison holds.
+template <auto F, class A>
+JUICE_LOOP void setLoop(Exec& x, const Instr& in, uint32_t m) {
+    uint32_t other;
+    uint32_t held = compared<F, A>(x, in, other);
+    auto* d = x.to<uint32_t>(in.dst);
+    eachLane(m, [&](unsigned i) { d[i] = held >> i & 1 ? in.aux : 0; });
+}
+
+struct Handlers {
+    Handler setp = nullptr, set = nullptr;
+};
+
+template <auto F, class A>
+Handlers both() {
+    return {lanes<setpLoop<F, A>>(), lanes<setLoop<F, A>>()};
+}
+
+template <class F>
+Handlers forInteger(const FunctionDecoder& d, Type type) {
+    switch (type) {
+        case Type::u16:
+        case Type::b16:
+            return both<F{}, uint16_t>();
+        case Type::u32:
+        case Type::b32:
+            return both<F{}, uint32_t>();
+        case Type::u64:
+        case Type::b64:
+            return both<F{}, uint64_t>();
+        case Type::s16:
+            return both<F{}, int16_t>();
+        case Type::s32:
+            return both<F{}, int32_t>();
+        case Type::s64:
+            return both<F{}, int64_t>();
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+}
+
+template <class F>
+Handlers forFloat(const FunctionDecoder& d, Type type, bool ftz) {
+    switch (type) {
+        case Type::f32:
+            return ftz ? both<Flushed<F>{}, float>() : both<F{}, float>();
+        case Type::f64:
+            return both<F{}, double>();
+        case Type::f16:
+            return both<Halves<F, false>{}, uint16_t>();
+        case Type::bf16:
+            return both<Halves<F, true>{}, uint16_t>();
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+}
+
+Handlers floatHandlers(FunctionDecoder& d, Type type, bool ftz) {
+    if (d.takeMod("eq")) return forFloat<Eq>(d, type, ftz);
+    if (d.takeMod("ne")) return forFloat<Ne>(d, type, ftz);
+    if (d.takeMod("lt")) return forFloat<Lt>(d, type, ftz);
+    if (d.takeMod("le")) return forFloat<Le>(d, type, ftz);
+    if (d.takeMod("gt")) return forFloat<Gt>(d, type, ftz);
+    if (d.takeMod("ge")) return forFloat<Ge>(d, type, ftz);
+    if (d.takeMod("equ")) return forFloat<Not<Ne>>(d, type, ftz);
+    if (d.takeMod("neu")) return forFloat<Not<Eq>>(d, type, ftz);
+    if (d.takeMod("ltu")) return forFloat<Not<Ge>>(d, type, ftz);
+    if (d.takeMod("leu")) return forFloat<Not<Gt>>(d, type, ftz);
+    if (d.takeMod("gtu")) return forFloat<Not<Le>>(d, type, ftz);
+    if (d.takeMod("geu")) return forFloat<Not<Lt>>(d, type, ftz);
+    if (d.takeMod("num")) return forFloat<Number>(d, type, ftz);
+    if (d.takeMod("nan")) return forFloat<Not<Number>>(d, type, ftz);
+    d.refuse("needs a comparison");
+}
+
+Handlers integerHandlers(FunctionDecoder& d, Type type) {
+    bool bits = ptx::isBits(type);
+    if (d.takeMod("eq")) return forInteger<Eq>(d, type);
+    if (d.takeMod("ne")) return forInteger<Ne>(d, type);
+    if (bits) d.refuse("bits compare with .eq and .ne only");
+    if (d.takeMod("lt") || d.takeMod("lo")) return forInteger<Lt>(d, type);
+    if (d.takeMod("le") || d.takeMod("ls")) return forInteger<Le>(d, type);
+    if (d.takeMod("gt") || d.takeMod("hi")) return forInteger<Gt>(d, type);
+    if (d.takeMod("ge") || d.takeMod("hs")) return forInteger<Ge>(d, type);
+    d.refuse("needs a comparison");
+}
+
+uint8_t takeCombine(FunctionDecoder& d) {
+    if (d.takeMod("and")) return kAnd;
+    if (d.takeMod("or")) return kOr;
+    if (d.takeMod("xor")) return kXor;
+    return kAlone;
+}
+
+Handlers handlersFor(FunctionDecoder& d, Type type) {
+    bool ftz = d.takeMod("ftz");
+    if (ptx::isFloat(type)) return floatHandlers(d, type, ftz);
+    if (ftz) d.unsupported(".ftz on integers");
+    return integerHandlers(d, type);
+}
+
+void decodeSetp(FunctionDecoder& d) {
+    uint8_t how = takeCombine(d);
+    Type type = d.takeType();
+    Handlers handlers = handlersFor(d, type);
+    d.needOperands(how == kAlone ? 3 : 4);
+    Ref a = d.source(1, type), b = d.source(2, type);
+    bool flip = false;
+    Ref c = how == kAlone ? kNoRef : d.predicate(d.operand(3), flip);
+    const Operand& result = d.operand(0);
+    bool pair = result.kind == Operand::Kind::pair;
+    Ref p = d.target(pair ? result.items[0] : result, Type::pred);
+    Ref q = pair ? d.target(result.items[1], Type::pred) : kNoRef;
+    Instr& in = d.emit(handlers.setp, p, a, b, c);
+    in.n = how;
+    in.flags = pair;
+    in.imm = flip ? 0xffffffffll : 0;
+    if (pair) d.setMore({q}, {});
+}
+
+void decodeSet(FunctionDecoder& d) {
+    uint8_t how = takeCombine(d);
+    Type to = d.takeTypeOf({Type::u32, Type::s32, Type::f32});
+    Type type = d.takeType();
+    Handlers handlers = handlersFor(d, type);
+    d.needOperands(how == kAlone ? 3 : 4);
+    Ref a = d.source(1, type), b = d.source(2, type);
+    bool flip = false;
+    Ref c = how == kAlone ? kNoRef : d.predicate(d.operand(3), flip);
+    Instr& in = d.emit(handlers.set, d.target(0, to), a, b, c);
+    in.n = how;
+    in.imm = flip ? 0xffffffffll : 0;
+    in.aux = to == Type::f32 ? 0x3f800000u : ~0u;
+}
+
+template <class T>
+JUICE_LOOP void selpLoop(Exec& x, const Instr& in, uint32_t m) {
+    T* d = x.to<T>(in.dst);
+    const T* a = x.from<T>(in.a);
+    const T* b = x.from<T>(in.b);
+    uint32_t c = x.predicate(in.c) ^ static_cast<uint32_t>(in.imm);
+    forLanes(m, [=](unsigned i) { d[i] = c >> i & 1 ? a[i] : b[i]; });
+}
+
+void decodeSelp(FunctionDecoder& d) {
+    d.needOperands(4);
+    Type type = d.takeType();
+    Ref a = d.source(1, type), b = d.source(2, type);
+    bool flip = false;
+    Ref c = d.predicate(d.operand(3), flip);
+    Handler run = nullptr;
+    switch (ptx::sizeOf(type)) {
+        case 2:
+            run = lanes<selpLoop<uint16_t>>();
+            break;
+        case 4:
+            run = lanes<selpLoop<uint32_t>>();
+            break;
+        case 8:
+            run = lanes<selpLoop<uint64_t>>();
+            break;
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+    d.emit(run, d.target(0, type), a, b, c).imm = flip ? 0xffffffffll : 0;
+}
+
+template <class T, class C, bool Ftz>
+void slctLoop(Exec& x, const Instr& in, uint32_t m) {
+    T* d = x.to<T>(in.dst);
+    const T* a = x.from<T>(in.a);
+    const T* b = x.from<T>(in.b);
+    const C* c = x.from<C>(in.c);
+    eachLane(m, [&](unsigned i) {
+        bool first = Ftz ? flush(static_cast<float>(c[i])) >= 0 : c[i] >= 0;
+        d[i] = first ? a[i] : b[i];
+    });
+}
+
+template <class T>
+Handler slctHandler(Type chooser, bool ftz) {
+    if (chooser == Type::s32) return slctLoop<T, int32_t, false>;
+    return ftz ? slctLoop<T, float, true> : slctLoop<T, float, false>;
+}
+
+void decodeSlct(FunctionDecoder& d) {
+    d.needOperands(4);
+    bool ftz = d.takeMod("ftz");
+    Type type = d.takeType();
+    Type chooser = d.takeTypeOf({Type::s32, Type::f32});
+    Ref a = d.source(1, type), b = d.source(2, type), c = d.source(3, chooser);
+    Handler run = nullptr;
+    switch (ptx::sizeOf(type)) {
+        case 2:
+            run = slctHandler<uint16_t>(chooser, ftz);
+            break;
+        case 4:
+            run = slctHandler<uint32_t>(chooser, ftz);
+            break;
+        case 8:
+            run = slctHandler<uint64_t>(chooser, ftz);
+            break;
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+    d.emit(run, d.target(0, type), a, b, c);
+}
+
+constexpr std::array<ptx::OpEntry, 4> kOps{{
+    {"setp", decodeSetp},
+    {"set", decodeSet},
+    {"selp", decodeSelp},
+    {"slct", decodeSlct},
+}};
+
+}  // namespace
+
+std::span<const ptx::OpEntry> compareOps() {
+    return kOps;
+}
+
+}  // namespace juice::softgpu

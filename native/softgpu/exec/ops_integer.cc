@@ -1,0 +1,421 @@
+// Integer arithmetic.
+#include <array>
+#include <limits>
+#include <type_traits>
+
+#include "native/softgpu/exec/lanes.h"
+#include "native/softgpu/exec/ops.h"
+
+namespace juice::softgpu {
+namespace {
+
+using ptx::FunctionDecoder;
+using ptx::Type;
+
+template <class T>
+using Unsigned = std::make_unsigned_t<T>;
+
+template <class T>
+using Twice = std::conditional_t<
+    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+
+// All sums and products wrap; computing them unsigned in at least 32 bits keeps that defined.
+template <class T>
+using Wrap = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+template <class T>
+constexpr auto kAdd = [](T a, T b) { return static_cast<T>(Wrap<T>(a) + Wrap<T>(b)); };
+template <class T>
+constexpr auto kSub = [](T a, T b) { return static_cast<T>(Wrap<T>(a) - Wrap<T>(b)); };
+template <class T>
+constexpr auto kMulLo = [](T a, T b) { return static_cast<T>(Wrap<T>(a) * Wrap<T>(b)); };
+template <class T>
+constexpr auto kMulWide = [](T a, T b) { return static_cast<Twice<T>>(Twice<T>(a) * b); };
+template <class T>
+constexpr auto kMulHi =
+    [](T a, T b) { return static_cast<T>((Twice<T>(a) * b) >> (8 * sizeof(T))); };
+template <class T>
+constexpr auto kMadLo =
+    [](T a, T b, T c) { return static_cast<T>(Wrap<T>(a) * Wrap<T>(b) + Wrap<T>(c)); };
+template <class T>
+constexpr auto kMadHi = [](T a, T b, T c) { return kAdd<T>(kMulHi<T>(a, b), c); };
+template <class T>
+constexpr auto kMadWide = [](T a, T b, Twice<T> c) {
+    using W = std::make_unsigned_t<std::conditional_t<sizeof(T) == 8, int64_t, Twice<T>>>;
+    return static_cast<Twice<T>>(W(Twice<T>(a) * b) + W(c));
+};
+
+// Division by zero gives all ones, as NVIDIA's own code sequence does; the manual leaves it open.
+template <class T>
+constexpr auto kDiv = [](T a, T b) {
+    if (b == 0) return static_cast<T>(~T{0});
+    if constexpr (std::is_signed_v<T>) {
+        if (b == -1) return kSub<T>(0, a);
+    }
+    return static_cast<T>(a / b);
+};
+template <class T>
+constexpr auto kRem = [](T a, T b) {
+    if (b == 0) return a;
+    if constexpr (std::is_signed_v<T>) {
+        if (b == -1) return T{0};
+    }
+    return static_cast<T>(a % b);
+};
+
+template <class T>
+constexpr auto kMin = [](T a, T b) { return a < b ? a : b; };
+template <class T>
+constexpr auto kMax = [](T a, T b) { return a > b ? a : b; };
+template <class T>
+constexpr auto kAbs = [](T a) { return a < 0 ? kSub<T>(0, a) : a; };
+template <class T>
+constexpr auto kNeg = [](T a) { return kSub<T>(0, a); };
+template <class T>
+constexpr auto kSad = [](T a, T b, T c) {
+    T distance = a < b ? kSub<T>(b, a) : kSub<T>(a, b);
+    return kAdd<T>(c, distance);
+};
+
+template <class T>
+constexpr auto kAddSat = [](T a, T b) {
+    int64_t sum = int64_t{a} + b;
+    return static_cast<T>(
+        std::clamp<int64_t>(sum, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+};
+template <class T>
+constexpr auto kSubSat = [](T a, T b) {
+    int64_t difference = int64_t{a} - b;
+    return static_cast<T>(std::clamp<int64_t>(difference, std::numeric_limits<T>::min(),
+                                              std::numeric_limits<T>::max()));
+};
+template <class T>
+constexpr auto kMadHiSat = [](T a, T b, T c) { return kAddSat<T>(kMulHi<T>(a, b), c); };
+
+template <class T>
+T low24(T a) {
+    return static_cast<T>(static_cast<T>(Unsigned<T>(a) << 8) >> 8);
+}
+template <class T>
+constexpr auto kMul24Lo = [](T a, T b) { return kMulLo<T>(low24(a), low24(b)); };
+template <class T>
+constexpr auto kMul24Hi =
+    [](T a, T b) { return static_cast<T>((Twice<T>(low24(a)) * low24(b)) >> 16); };
+template <class T>
+constexpr auto kMad24Lo = [](T a, T b, T c) { return kAdd<T>(kMul24Lo<T>(a, b), c); };
+template <class T>
+constexpr auto kMad24Hi = [](T a, T b, T c) { return kAdd<T>(kMul24Hi<T>(a, b), c); };
+
+/// Calls make<T>() with the C++ type of a PTX integer type, bits counting as unsigned.
+template <class F>
+Handler byType(const FunctionDecoder& d, Type type, F make) {
+    switch (type) {
+        case Type::u16:
+        case Type::b16:
+            return make(uint16_t{});
+        case Type::s16:
+            return make(int16_t{});
+        case Type::u32:
+        case Type::b32:
+            return make(uint32_t{});
+        case Type::s32:
+            return make(int32_t{});
+        case Type::u64:
+        case Type::b64:
+            return make(uint64_t{});
+        case Type::s64:
+            return make(int64_t{});
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+}
+
+Type widened(const FunctionDecoder& d, Type type) {
+    switch (type) {
+        case Type::u16:
+            return Type::u32;
+        case Type::s16:
+            return Type::s32;
+        case Type::u32:
+            return Type::u64;
+        case Type::s32:
+            return Type::s64;
+        default:
+            d.unsupported(".wide of this type");
+    }
+}
+
+template <template <class> class Pick>
+void binary(FunctionDecoder& d, Type type) {
+    d.needOperands(3);
+    Handler run = byType(d, type, [](auto zero) { return Pick<decltype(zero)>::handler(); });
+    Ref a = d.source(1, type), b = d.source(2, type);
+    d.emit(run, d.target(0, type), a, b);
+}
+
+#define JUICE_PICK2(Name, op)                                           \
+    template <class T>                                                  \
+    struct Name {                                                       \
+        static Handler handler() { return lanes<map2<op<T>, T, T>>(); } \
+    };
+JUICE_PICK2(Add, kAdd)
+JUICE_PICK2(Sub, kSub)
+JUICE_PICK2(Div, kDiv)
+JUICE_PICK2(Rem, kRem)
+JUICE_PICK2(Min, kMin)
+JUICE_PICK2(Max, kMax)
+#undef JUICE_PICK2
+
+void decodeMul(FunctionDecoder& d, Type type) {
+    d.needOperands(3);
+    std::string_view part = d.takeOneOf({"lo", "hi", "wide"});
+    Ref a = d.source(1, type), b = d.source(2, type);
+    if (part == "wide") {
+        Type wide = widened(d, type);
+        Handler run = byType(d, type, [](auto zero) -> Handler {
+            using T = decltype(zero);
+            if constexpr (sizeof(T) == 8)
+                return nullptr;
+            else
+                return lanes<map2<kMulWide<T>, Twice<T>, T>>();
+        });
+        d.emit(run, d.target(0, wide), a, b);
+        return;
+    }
+    if (part.empty()) d.refuse("needs .lo, .hi or .wide");
+    bool high = part == "hi";
+    Handler run = byType(d, type, [high](auto zero) {
+        using T = decltype(zero);
+        return high ? lanes<map2<kMulHi<T>, T, T>>() : lanes<map2<kMulLo<T>, T, T>>();
+    });
+    d.emit(run, d.target(0, type), a, b);
+}
+
+void decodeMad(FunctionDecoder& d, Type type) {
+    d.needOperands(4);
+    std::string_view part = d.takeOneOf({"lo", "hi", "wide"});
+    Ref a = d.source(1, type), b = d.source(2, type);
+    if (part == "wide") {
+        Type wide = widened(d, type);
+        Handler run = byType(d, type, [](auto zero) -> Handler {
+            using T = decltype(zero);
+            if constexpr (sizeof(T) == 8)
+                return nullptr;
+            else
+                return lanes<map3<kMadWide<T>, Twice<T>, T, T, Twice<T>>>();
+        });
+        Ref c = d.source(3, wide);
+        d.emit(run, d.target(0, wide), a, b, c);
+        return;
+    }
+    if (part.empty()) d.refuse("needs .lo, .hi or .wide");
+    Ref c = d.source(3, type);
+    Ref dst = d.target(0, type);
+    if (d.takeMod("sat")) {
+        if (part != "hi" || type != Type::s32) d.refuse(".sat goes with .hi.s32 only");
+        d.emit(lanes<map3<kMadHiSat<int32_t>, int32_t, int32_t>>(), dst, a, b, c);
+        return;
+    }
+    bool high = part == "hi";
+    Handler run = byType(d, type, [high](auto zero) {
+        using T = decltype(zero);
+        return high ? lanes<map3<kMadHi<T>, T, T>>() : lanes<map3<kMadLo<T>, T, T>>();
+    });
+    d.emit(run, dst, a, b, c);
+}
+
+/// add.cc and friends: b is inverted for subtraction, so that the carry is CC.CF of the manual.
+template <class T, bool Subtract, bool CarryIn, bool CarryOut>
+void carryLoop(Exec& x, const Instr& in, uint32_t m) {
+    T* d = x.to<T>(in.dst);
+    const T* a = x.from<T>(in.a);
+    const T* b = x.from<T>(in.b);
+    uint32_t carryIn = CarryIn ? x.predicate(in.c) : 0;
+    uint32_t carryOut = 0;
+    eachLane(m, [&](unsigned i) {
+        T extra = CarryIn ? (carryIn >> i & 1) : 0;
+        bool carry;
+        T value;
+        if constexpr (Subtract) {
+            carry = __builtin_sub_overflow(a[i], b[i], &value);
+            carry |= __builtin_sub_overflow(value, extra, &value);
+        } else {
+            carry = __builtin_add_overflow(a[i], b[i], &value);
+            carry |= __builtin_add_overflow(value, extra, &value);
+        }
+        d[i] = value;
+        carryOut |= static_cast<uint32_t>(carry) << i;
+    });
+    if constexpr (CarryOut) x.setPredicate(*x.more(in), m, carryOut);
+}
+
+template <class T, bool Subtract>
+Handler carryHandler(bool in, bool out) {
+    if (in) return out ? carryLoop<T, Subtract, true, true> : carryLoop<T, Subtract, true, false>;
+    return carryLoop<T, Subtract, false, true>;
+}
+
+void emitCarry(FunctionDecoder& d, bool subtract, bool in, bool out, Type type, Ref dst, Ref a,
+               Ref b) {
+    bool wide = ptx::sizeOf(type) == 8;
+    Handler run = subtract ? (wide ? carryHandler<uint64_t, true>(in, out)
+                                   : carryHandler<uint32_t, true>(in, out))
+                           : (wide ? carryHandler<uint64_t, false>(in, out)
+                                   : carryHandler<uint32_t, false>(in, out));
+    Ref carry = d.carry();
+    d.emit(run, dst, a, b, in ? carry : kNoRef);
+    if (out) d.setMore({carry}, {});
+}
+
+void decodeAddSub(FunctionDecoder& d, bool subtract, Type type) {
+    d.needOperands(3);
+    bool out = d.takeMod("cc");
+    if (out) {
+        Ref a = d.source(1, type), b = d.source(2, type);
+        if (ptx::sizeOf(type) < 4) d.refuse("needs 32 or 64 bits");
+        return emitCarry(d, subtract, false, true, type, d.target(0, type), a, b);
+    }
+    if (d.takeMod("sat")) {
+        if (type != Type::s32) d.refuse(".sat goes with .s32 only");
+        Ref a = d.source(1, type), b = d.source(2, type);
+        d.emit(subtract ? lanes<map2<kSubSat<int32_t>, int32_t, int32_t>>()
+                        : lanes<map2<kAddSat<int32_t>, int32_t, int32_t>>(),
+               d.target(0, type), a, b);
+        return;
+    }
+    subtract ? binary<Sub>(d, type) : binary<Add>(d, type);
+}
+
+void decodeWithCarry(FunctionDecoder& d) {
+    d.needOperands(3);
+    bool subtract = d.instruction().op == "subc";
+    bool out = d.takeMod("cc");
+    Type type = d.takeTypeOf({Type::u32, Type::s32, Type::b32, Type::u64, Type::s64, Type::b64});
+    Ref a = d.source(1, type), b = d.source(2, type);
+    emitCarry(d, subtract, true, out, type, d.target(0, type), a, b);
+}
+
+/// mad{c}.{lo,hi}{.cc}: the product first, then an add with the carry.
+void decodeMadCarry(FunctionDecoder& d, bool in, Type type) {
+    d.needOperands(4);
+    bool out = d.takeMod("cc");
+    std::string_view part = d.takeOneOf({"lo", "hi"});
+    if (part.empty()) d.refuse("needs .lo or .hi");
+    if (ptx::sizeOf(type) < 4) d.refuse("needs 32 or 64 bits");
+    bool high = part == "hi";
+    Ref a = d.source(1, type), b = d.source(2, type), c = d.source(3, type);
+    Ref product = d.temporary(type);
+    d.emit(byType(d, type,
+                  [high](auto zero) {
+                      using T = decltype(zero);
+                      return high ? lanes<map2<kMulHi<T>, T, T>>() : lanes<map2<kMulLo<T>, T, T>>();
+                  }),
+           product, a, b);
+    emitCarry(d, false, in, out, type, d.target(0, type), product, c);
+}
+
+void decodeMadc(FunctionDecoder& d) {
+    decodeMadCarry(d, true, d.takeTypeOf({Type::u32, Type::s32, Type::u64, Type::s64}));
+}
+
+void decode24(FunctionDecoder& d) {
+    bool mad = d.instruction().op == "mad24";
+    d.needOperands(mad ? 4 : 3);
+    Type type = d.takeTypeOf({Type::u32, Type::s32});
+    std::string_view part = d.takeOneOf({"lo", "hi"});
+    if (part.empty()) d.refuse("needs .lo or .hi");
+    bool high = part == "hi";
+    Ref a = d.source(1, type), b = d.source(2, type);
+    Ref c = mad ? d.source(3, type) : kNoRef;
+    Handler run = byType(d, type, [high, mad](auto zero) -> Handler {
+        using T = decltype(zero);
+        if constexpr (sizeof(T) != 4)
+            return nullptr;
+        else if (mad)
+            return high ? lanes<map3<kMad24Hi<T>, T, T>>() : lanes<map3<kMad24Lo<T>, T, T>>();
+        else
+            return high ? lanes<map2<kMul24Hi<T>, T, T>>() : lanes<map2<kMul24Lo<T>, T, T>>();
+    });
+    d.emit(run, d.target(0, type), a, b, c);
+}
+
+void decodeRem(FunctionDecoder& d) {
+    binary<Rem>(d, d.takeType());
+}
+
+void decodeSad(FunctionDecoder& d) {
+    d.needOperands(4);
+    Type type = d.takeType();
+    Handler run = byType(d, type, [](auto zero) {
+        using T = decltype(zero);
+        return lanes<map3<kSad<T>, T, T>>();
+    });
+    Ref a = d.source(1, type), b = d.source(2, type), c = d.source(3, type);
+    d.emit(run, d.target(0, type), a, b, c);
+}
+
+void decodeAbsNeg(FunctionDecoder& d, bool negate, Type type) {
+    d.needOperands(2);
+    Handler run = nullptr;
+    switch (type) {
+        case Type::s16:
+            run = negate ? lanes<map1<kNeg<int16_t>, int16_t, int16_t>>()
+                         : lanes<map1<kAbs<int16_t>, int16_t, int16_t>>();
+            break;
+        case Type::s32:
+            run = negate ? lanes<map1<kNeg<int32_t>, int32_t, int32_t>>()
+                         : lanes<map1<kAbs<int32_t>, int32_t, int32_t>>();
+            break;
+        case Type::s64:
+            run = negate ? lanes<map1<kNeg<int64_t>, int64_t, int64_t>>()
+                         : lanes<map1<kAbs<int64_t>, int64_t, int64_t>>();
+            break;
+        default:
+            d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+    Ref a = d.source(1, type);
+    d.emit(run, d.target(0, type), a);
+}
+
+constexpr std::array<ptx::OpEntry, 7> kOps{{
+    {"rem", decodeRem},
+    {"sad", decodeSad},
+    {"addc", decodeWithCarry},
+    {"subc", decodeWithCarry},
+    {"madc", decodeMadc},
+    {"mul24", decode24},
+    {"mad24", decode24},
+}};
+
+}  // namespace
+
+std::span<const ptx::OpEntry> integerOps() {
+    return kOps;
+}
+
+void decodeIntegerArithmetic(FunctionDecoder& d, std::string_view op, Type type) {
+    if (op == "add") return decodeAddSub(d, false, type);
+    if (op == "sub") return decodeAddSub(d, true, type);
+    if (op == "mul") return decodeMul(d, type);
+    if (op == "mad") {
+        for (std::string_view mod : d.instruction().mods) {
+            if (mod == "cc") return decodeMadCarry(d, false, type);
+        }
+        return decodeMad(d, type);
+    }
+    if (op == "div") return binary<Div>(d, type);
+    if (op == "min") return binary<Min>(d, type);
+    if (op == "max") return binary<Max>(d, type);
+    if (op == "abs") return decodeAbsNeg(d, false, type);
+    if (op == "neg") return decodeAbsNeg(d, true, type);
+    d.unsupported();
+}
+
+Handler addHandler(Type type) {
+    return ptx::sizeOf(type) == 8 ? lanes<map2<kAdd<uint64_t>, uint64_t, uint64_t>>()
+                                  : lanes<map2<kAdd<uint32_t>, uint32_t, uint32_t>>();
+}
+
+}  // namespace juice::softgpu

@@ -1,0 +1,174 @@
+// Grids: blocks spread over the pool, faults gathered into one result.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <new>
+
+#include "native/softgpu/exec/block.h"
+#include "native/softgpu/exec/pool.h"
+
+namespace juice::softgpu {
+namespace {
+
+/// Turns of warps that a block may use while blocks are waiting to be started or resumed.
+constexpr unsigned kBlockTurns = 64;
+/// Blocks of one launch that may be started and unfinished: as many as a real GPU holds at once.
+constexpr size_t kResident = 512;
+
+/// Hands out blocks: fresh ones in order, and those that used up their turns, in turn. Blocks that
+/// spin on what a later block does get there because unfinished ones give way to fresh ones.
+class BlockQueue {
+  public:
+    explicit BlockQueue(Grid& grid) : grid_(grid) {}
+
+    /// A block to run, or null when there is none left for this worker. `spare` is memory that a
+    /// finished block left behind.
+    std::unique_ptr<Block> next(std::unique_ptr<Block> spare) {
+        uint64_t linear;
+        {
+            std::lock_guard lock(mutex_);
+            bool fresh = started_ < grid_.blocks && started_ - finished_ < kResident;
+            if (!yielded_.empty() && (!fresh || favourYielded_)) {
+                favourYielded_ = false;
+                std::unique_ptr<Block> block = std::move(yielded_.front());
+                yielded_.pop_front();
+                return block;
+            }
+            if (!fresh) return nullptr;
+            favourYielded_ = true;
+            linear = started_++;
+        }
+        if (spare == nullptr) spare = std::make_unique<Block>();
+        startBlock(*spare, grid_, linear);
+        return spare;
+    }
+
+    void yielded(std::unique_ptr<Block> block) {
+        std::lock_guard lock(mutex_);
+        yielded_.push_back(std::move(block));
+    }
+
+    void finished() {
+        std::lock_guard lock(mutex_);
+        ++finished_;
+    }
+
+  private:
+    Grid& grid_;
+    std::mutex mutex_;
+    std::deque<std::unique_ptr<Block>> yielded_;
+    bool favourYielded_ = false;
+    uint64_t started_ = 0, finished_ = 0;
+};
+
+void work(Grid& grid, BlockQueue& queue) {
+    Exec x;
+    x.grid = &grid;
+    x.code = grid.code;
+    x.bases[1] = grid.code->constants.data();
+    std::unique_ptr<Block> block;
+    while (!grid.cancelled() && (block = queue.next(std::move(block))) != nullptr) {
+        // Allocations may have gone since the last block; the map says.
+        const MemoryMap* memory = grid.launch->memory;
+        if (memory != nullptr && memory->generation() != x.ranges.generation) {
+            x.ranges.clear();
+            x.ranges.generation = memory->generation();
+        }
+        BlockState state = runBlock(x, *block, kBlockTurns);
+        if (state == BlockState::stopped) break;
+        if (state == BlockState::yielded) {
+            queue.yielded(std::move(block));
+        } else {
+            queue.finished();
+        }
+    }
+    grid.instructions += x.executed;
+}
+
+std::string coordinates(const Dim3& place) {
+    return "(" + std::to_string(place.x) + "," + std::to_string(place.y) + "," +
+           std::to_string(place.z) + ")";
+}
+
+}  // namespace
+
+AlignedBytes::AlignedBytes(size_t size) : size_(size) {
+    // Whole lines, and at least one: lane loops may read a full vector.
+    size_t bytes = (std::max<size_t>(size, 1) + 63) & ~size_t{63};
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 64, bytes) != 0) throw std::bad_alloc();
+    std::memset(memory, 0, bytes);
+    data_.reset(static_cast<uint8_t*>(memory));
+}
+
+void AlignedBytes::Free::operator()(uint8_t* p) const {
+    std::free(p);
+}
+
+const FunctionCode* Code::functionAt(uint32_t pc) const {
+    for (const FunctionCode& function : functions) {
+        if (function.defined && pc >= function.entry && pc < function.end) return &function;
+    }
+    return nullptr;
+}
+
+void Grid::fail(int curesult, std::string report) {
+    std::lock_guard lock(mutex);
+    if (stopped) return;
+    result.curesult = curesult;
+    result.report = std::move(report);
+    stopped = true;
+}
+
+void Grid::print(std::string_view text) {
+    std::lock_guard lock(mutex);
+    if (launch->print) {
+        launch->print(text);
+    } else {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::fflush(stdout);
+    }
+}
+
+void Exec::fail(int curesult, unsigned lane, const Instr& in, const std::string& what) {
+    stop = 0;
+    Dim3 thread{warp->tid[0][lane], warp->tid[1][lane], warp->tid[2][lane]};
+    auto index = static_cast<uint32_t>(&in - code->instrs.data());
+    const FunctionCode* function = code->functionAt(index);
+    std::string where = grid->kernel->name;
+    if (function != nullptr && function->name != where) where += " in " + function->name;
+    grid->fail(curesult, "error " + std::to_string(curesult) + ": " + what + "; kernel " + where +
+                             ", block " + coordinates(block->id) + ", thread " +
+                             coordinates(thread) + ", PTX line " + std::to_string(in.line));
+}
+
+LaunchResult run(const Launch& launch) {
+    Grid grid;
+    static std::atomic<uint64_t> launches{0};
+    grid.id = ++launches;
+    grid.launch = &launch;
+    grid.kernel = static_cast<const EntryKernel*>(launch.kernel);
+    grid.code = grid.kernel->code;
+    grid.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+    uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+    if (grid.blocks == 0 || threads == 0 || threads > 1024) {
+        return {1, "error 1: a launch of " + std::to_string(grid.blocks) + " blocks of " +
+                       std::to_string(threads) + " threads is not possible"};
+    }
+    grid.threads = static_cast<uint32_t>(threads);
+    grid.params = AlignedBytes(std::max(grid.kernel->paramBytes, launch.params.size()));
+    if (!launch.params.empty()) {
+        std::memcpy(grid.params.data(), launch.params.data(), launch.params.size());
+    }
+    BlockQueue queue(grid);
+    auto helpers =
+        static_cast<unsigned>(std::min<uint64_t>(grid.blocks - 1, Pool::shared().size()));
+    Pool::shared().run(helpers, [&] { work(grid, queue); });
+    grid.result.instructions = grid.instructions;
+    return std::move(grid.result);
+}
+
+}  // namespace juice::softgpu

@@ -1,0 +1,191 @@
+#include "native/softgpu/ptx/parser.h"
+
+#include "native/softgpu/ptx/body.h"
+#include "native/softgpu/ptx/declare.h"
+
+namespace juice::softgpu::ptx {
+namespace {
+
+class Parser {
+  public:
+    explicit Parser(std::string_view source) {
+        module_.source = std::make_unique<std::string>(source);
+    }
+
+    Module parse() {
+        Cursor at(lex(*module_.source));
+        header(at);
+        while (!at.done()) topLevel(at);
+        return std::move(module_);
+    }
+
+  private:
+    void header(Cursor& at) {
+        if (!at.takeDot("version")) {
+            throw Refusal{kInvalidImage, "line " + std::to_string(at.line()) +
+                                             ": this is not PTX: it does not start with .version"};
+        }
+        uint32_t line = at.line();
+        const Token& number = at.next();
+        size_t dot = number.text.find('.');
+        if (number.kind != Tok::real || number.text.size() > 5 || dot != 1) {
+            refuse(line, "bad .version");
+        }
+        for (char c : number.text) {
+            if (c != '.') module_.version = module_.version * 10 + (c - '0');
+        }
+        if (module_.version > kNewestVersion) {
+            throw Refusal{kUnsupportedVersion, "line " + std::to_string(line) + ": PTX ISA " +
+                                                   std::string(number.text) +
+                                                   " is newer than the software GPU knows (9.0)"};
+        }
+    }
+
+    void target(Cursor& at) {
+        uint32_t line = at.line();
+        do {
+            std::string_view word = at.word();
+            if (word.substr(0, 3) == "sm_") {
+                for (char c : word.substr(3)) {
+                    if (c < '0' || c > '9') break;
+                    module_.target = std::min(module_.target * 10 + (c - '0'), 100000u);
+                }
+            } else if (word != "texmode_unified" && word != "texmode_independent" &&
+                       word != "debug" && word != "map_f64_to_f32") {
+                refuse(line, "unknown target " + std::string(word));
+            }
+        } while (at.take(','));
+        if (module_.target > kNewestTarget) {
+            refuse(line, "target sm_" + std::to_string(module_.target) +
+                             " is newer than the software GPU (compute capability 9.0)");
+        }
+    }
+
+    void topLevel(Cursor& at) {
+        uint32_t line = at.line();
+        if (at.take(';')) return;
+        if (at.peek().kind != Tok::dot) refuse(line, "unexpected " + at.here());
+        std::string_view word = at.next().text;
+        if (word == "target") return target(at);
+        if (word == "address_size") {
+            if (at.integer() != 64) refuse(line, "only 64-bit addresses are supported");
+            return;
+        }
+        if (word == "loc" || word == "file") {
+            while (!at.done() && at.line() == line) at.next();
+            return;
+        }
+        if (word == "section") {
+            while (!at.done() && !at.peek().is('{')) at.next();
+            return at.skipBlock();
+        }
+        if (word == "pragma") {
+            while (!at.done() && !at.take(';')) at.next();
+            return;
+        }
+        if (word == "alias") {
+            std::string_view name = at.word();
+            at.expect(',');
+            module_.aliases.emplace_back(name, at.word());
+            at.expect(';');
+            return;
+        }
+        bool isExtern = false;
+        while (word == "visible" || word == "extern" || word == "weak" || word == "common") {
+            isExtern |= word == "extern";
+            if (at.peek().kind != Tok::dot) refuse(line, "expected a directive");
+            word = at.next().text;
+        }
+        if (word == "entry") return function(at, true, isExtern, line);
+        if (word == "func") return function(at, false, isExtern, line);
+        if (word == "global") return variables(at, Space::global, isExtern);
+        if (word == "const") return variables(at, Space::constant, isExtern);
+        if (word == "shared") return variables(at, Space::shared, isExtern);
+        if (word == "local") return variables(at, Space::local, isExtern);
+        refuse(line, "." + std::string(word) + " is not supported by the software GPU");
+    }
+
+    void variables(Cursor& at, Space space, bool isExtern) {
+        if (space == Space::constant && at.peek().kind == Tok::punct && at.take('[')) {
+            if (at.integer() != 0) refuse(at.line(), "only constant bank 0 is supported");
+            at.expect(']');
+        }
+        for (Variable& variable : parseVariables(at, space, isExtern)) {
+            module_.variables.push_back(std::move(variable));
+        }
+    }
+
+    void function(Cursor& at, bool entry, bool isExtern, uint32_t line) {
+        auto made = std::make_unique<Function>();
+        Function& function = *made;
+        function.entry = entry;
+        function.isExtern = isExtern;
+        function.line = line;
+        while (at.peek().isDot("attribute")) {
+            refuse(at.line(), ".attribute on functions is not supported by the software GPU");
+        }
+        if (!entry && at.peek().is('(')) function.returns = formals(at, function);
+        function.name = at.word();
+        if (at.peek().is('(')) function.params = formals(at, function);
+        while (at.peek().kind == Tok::dot) functionDirective(at, function);
+        if (!at.take(';')) {
+            function.defined = true;
+            parseBody(at, function);
+        }
+        module_.functions.push_back(std::move(made));
+    }
+
+    std::vector<Formal> formals(Cursor& at, Function& function) {
+        std::vector<Formal> list;
+        at.expect('(');
+        while (!at.take(')')) {
+            bool reg = at.takeDot("reg");
+            if (!reg && !at.takeDot("param")) {
+                refuse(at.line(), "expected .param before " + at.here());
+            }
+            Formal formal = parseFormal(at);
+            if (reg) {
+                if (function.entry) refuse(formal.line, "a kernel's parameters are .param");
+                if (formal.size != sizeOf(formal.type)) refuse(formal.line, "bad register");
+                formal.reg = static_cast<int64_t>(function.registers.size());
+                function.registers.push_back(formal.type);
+            }
+            list.push_back(formal);
+            if (!at.take(',') && !at.peek().is(')')) at.expect(')');
+        }
+        return list;
+    }
+
+    void functionDirective(Cursor& at, Function& function) {
+        uint32_t line = at.line();
+        std::string_view word = at.next().text;
+        if (word == "maxntid" || word == "reqntid") {
+            uint64_t product = 1;
+            do product = std::min<uint64_t>(product * at.size(1 << 16), 1 << 20);
+            while (at.take(','));
+            function.maxThreads = static_cast<uint32_t>(product);
+        } else if (word == "minnctapersm" || word == "maxnreg" || word == "maxnctapersm") {
+            at.integer();
+        } else if (word == "pragma") {
+            while (!at.done() && !at.take(';')) at.next();
+        } else if (word != "noreturn" && word != "unified") {
+            refuse(line, "." + std::string(word) + " is not supported by the software GPU");
+        }
+    }
+
+    Module module_;
+};
+
+}  // namespace
+
+std::string Instruction::text() const {
+    std::string all(op);
+    for (std::string_view mod : mods) all.append(".").append(mod);
+    return all;
+}
+
+Module parse(std::string_view source) {
+    return Parser(source).parse();
+}
+
+}  // namespace juice::softgpu::ptx
