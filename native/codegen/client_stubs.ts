@@ -1,3 +1,4 @@
+import type { Parameter } from "../idl/prototype.ts"
 import type { Entry } from "../idl/schema.ts"
 import { type Argument, callOf, entryNamed, generatedStubs } from "./rules.ts"
 import { banner, parameterList } from "./text.ts"
@@ -6,11 +7,13 @@ const returnsThroughPointer = (one: Argument): boolean =>
   one.kind === "out" || one.kind === "new" || one.kind === "inout"
 
 /** The statement that writes one argument; checks of the caller's pointers come with it. */
-const write = (name: string, argument: Argument, perThread: string): string | undefined => {
+const write = (parameter: Parameter, argument: Argument, perThread: string): string | undefined => {
+  const { name, type } = parameter
   const object = "object" in argument ? `ObjectKind::${argument.object}` : ""
   switch (argument.kind) {
     case "value":
-      return `call.put(${name});`
+      // A device travels as the worker's ordinal, which the program's may differ from.
+      return type === "CUdevice" ? `call.ordinal(${name});` : `call.put(${name});`
     case "stream":
       return `call.stream(${name}, ${perThread});`
     case "callable":
@@ -69,8 +72,8 @@ const sender = (entry: Entry): ReadonlyArray<string> => {
   for (const condition of rules.require ?? []) {
     lines.push(`    if (!(${condition})) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();`)
   }
-  for (const [{ name }, one] of list) {
-    const statement = write(name, one, "perThread")
+  for (const [parameter, one] of list) {
+    const statement = write(parameter, one, "perThread")
     if (statement !== undefined) lines.push(`    ${statement}`)
   }
   lines.push(`    ${finish(entry)}`, "}")

@@ -42,7 +42,7 @@ CUresult send_cuDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, CUa
     call.require(maxWidthInElements != nullptr, CUDA_ERROR_INVALID_VALUE);
     call.put(format);
     call.put(numChannels);
-    call.put(dev);
+    call.ordinal(dev);
     return call.cached().get(maxWidthInElements).result();
 }
 
@@ -63,14 +63,9 @@ CUresult send_cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, 
     Outgoing call(Op::cuDeviceGetP2PAttribute, true);
     call.require(value != nullptr, CUDA_ERROR_INVALID_VALUE);
     call.put(attrib);
-    call.put(srcDevice);
-    call.put(dstDevice);
+    call.ordinal(srcDevice);
+    call.ordinal(dstDevice);
     return call.cached().get(value).result();
-}
-
-CUresult send_cuCtxSynchronize() {
-    Outgoing call(Op::cuCtxSynchronize);
-    return call.wait().result();
 }
 
 CUresult send_cuCtxResetPersistingL2Cache() {
@@ -82,7 +77,7 @@ CUresult send_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdev
     Outgoing call(Op::cuKernelSetCacheConfig);
     call.handle(ObjectKind::kernel, kernel);
     call.put(config);
-    call.put(dev);
+    call.ordinal(dev);
     return call.post();
 }
 
@@ -277,67 +272,11 @@ CUresult send_cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddr
     return call.wait().raw(tensorMap, sizeof *tensorMap).result();
 }
 
-CUresult send_cuStreamCreate(CUstream* phStream, unsigned int Flags) {
-    Outgoing call(Op::cuStreamCreate);
-    call.require(phStream != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.mint(ObjectKind::stream, reinterpret_cast<void**>(phStream));
-    call.put(Flags);
-    return call.post();
-}
-
-CUresult send_cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) {
-    Outgoing call(Op::cuStreamCreateWithPriority);
-    call.require(phStream != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.mint(ObjectKind::stream, reinterpret_cast<void**>(phStream));
-    call.put(flags);
-    call.put(priority);
-    return call.post();
-}
-
-CUresult send_cuStreamGetPriority(bool perThread, CUstream hStream, int* priority) {
-    Outgoing call(Op::cuStreamGetPriority);
-    call.require(priority != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.stream(hStream, perThread);
-    return call.cached().get(priority).result();
-}
-
-CUresult send_cuStreamGetFlags(bool perThread, CUstream hStream, unsigned int* flags) {
-    Outgoing call(Op::cuStreamGetFlags);
-    call.require(flags != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.stream(hStream, perThread);
-    return call.cached().get(flags).result();
-}
-
-CUresult send_cuStreamGetId(bool perThread, CUstream hStream, unsigned long long* streamId) {
-    Outgoing call(Op::cuStreamGetId);
-    call.require(streamId != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.stream(hStream, perThread);
-    return call.cached().get(streamId).result();
-}
-
 CUresult send_cuStreamWaitEvent(bool perThread, CUstream hStream, CUevent hEvent, unsigned int Flags) {
     Outgoing call(Op::cuStreamWaitEvent);
     call.stream(hStream, perThread);
     call.handle(ObjectKind::event, hEvent);
     call.put(Flags);
-    return call.post();
-}
-
-CUresult send_cuStreamQuery(bool perThread, CUstream hStream) {
-    Outgoing call(Op::cuStreamQuery);
-    call.stream(hStream, perThread);
-    return call.wait().result();
-}
-
-CUresult send_cuStreamSynchronize(bool perThread, CUstream hStream) {
-    Outgoing call(Op::cuStreamSynchronize);
-    call.stream(hStream, perThread);
-    return call.wait().result();
-}
-
-CUresult send_cuStreamDestroy_v2(CUstream hStream) {
-    Outgoing call(Op::cuStreamDestroy_v2);
-    call.drop(ObjectKind::stream, hStream);
     return call.post();
 }
 
@@ -400,63 +339,6 @@ CUresult send_cuStreamWriteValue64_v2(bool perThread, CUstream stream, CUdevicep
     return call.post();
 }
 
-CUresult send_cuEventCreate(CUevent* phEvent, unsigned int Flags) {
-    Outgoing call(Op::cuEventCreate);
-    call.require(phEvent != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.mint(ObjectKind::event, reinterpret_cast<void**>(phEvent));
-    call.put(Flags);
-    return call.post();
-}
-
-CUresult send_cuEventRecord(bool perThread, CUevent hEvent, CUstream hStream) {
-    Outgoing call(Op::cuEventRecord);
-    call.handle(ObjectKind::event, hEvent);
-    call.stream(hStream, perThread);
-    return call.post();
-}
-
-CUresult send_cuEventRecordWithFlags(bool perThread, CUevent hEvent, CUstream hStream, unsigned int flags) {
-    Outgoing call(Op::cuEventRecordWithFlags);
-    call.handle(ObjectKind::event, hEvent);
-    call.stream(hStream, perThread);
-    call.put(flags);
-    return call.post();
-}
-
-CUresult send_cuEventQuery(CUevent hEvent) {
-    Outgoing call(Op::cuEventQuery);
-    call.handle(ObjectKind::event, hEvent);
-    return call.wait().result();
-}
-
-CUresult send_cuEventSynchronize(CUevent hEvent) {
-    Outgoing call(Op::cuEventSynchronize);
-    call.handle(ObjectKind::event, hEvent);
-    return call.wait().result();
-}
-
-CUresult send_cuEventDestroy_v2(CUevent hEvent) {
-    Outgoing call(Op::cuEventDestroy_v2);
-    call.drop(ObjectKind::event, hEvent);
-    return call.post();
-}
-
-CUresult send_cuEventElapsedTime(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
-    Outgoing call(Op::cuEventElapsedTime);
-    call.require(pMilliseconds != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.handle(ObjectKind::event, hStart);
-    call.handle(ObjectKind::event, hEnd);
-    return call.wait().get(pMilliseconds).result();
-}
-
-CUresult send_cuEventElapsedTime_v2(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
-    Outgoing call(Op::cuEventElapsedTime_v2);
-    call.require(pMilliseconds != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.handle(ObjectKind::event, hStart);
-    call.handle(ObjectKind::event, hEnd);
-    return call.wait().get(pMilliseconds).result();
-}
-
 }  // namespace
 }  // namespace juice::shim
 
@@ -466,7 +348,6 @@ CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, CUarray_
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) { return send_cuCtxEnablePeerAccess(peerContext, Flags); }
 CUresult cuCtxDisablePeerAccess(CUcontext peerContext) { return send_cuCtxDisablePeerAccess(peerContext); }
 CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice) { return send_cuDeviceGetP2PAttribute(value, attrib, srcDevice, dstDevice); }
-CUresult cuCtxSynchronize() { return send_cuCtxSynchronize(); }
 CUresult cuCtxResetPersistingL2Cache() { return send_cuCtxResetPersistingL2Cache(); }
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev) { return send_cuKernelSetCacheConfig(kernel, config, dev); }
 CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config) { return send_cuFuncSetCacheConfig(hfunc, config); }
@@ -506,22 +387,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tens
 CUresult cuTensorMapEncodeIm2col(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, unsigned int tensorRank, void* globalAddress, const unsigned long long* globalDim, const unsigned long long* globalStrides, const int* pixelBoxLowerCorner, const int* pixelBoxUpperCorner, unsigned int channelsPerPixel, unsigned int pixelsPerColumn, const unsigned int* elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) { return send_cuTensorMapEncodeIm2col(tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill); }
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, unsigned int tensorRank, void* globalAddress, const unsigned long long* globalDim, const unsigned long long* globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, unsigned int channelsPerPixel, unsigned int pixelsPerColumn, const unsigned int* elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) { return send_cuTensorMapEncodeIm2colWide(tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill); }
 CUresult cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddress) { return send_cuTensorMapReplaceAddress(tensorMap, globalAddress); }
-CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) { return send_cuStreamCreate(phStream, Flags); }
-CUresult cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) { return send_cuStreamCreateWithPriority(phStream, flags, priority); }
-CUresult cuStreamGetPriority(CUstream hStream, int* priority) { return send_cuStreamGetPriority(false, hStream, priority); }
-CUresult cuStreamGetPriority_ptsz(CUstream hStream, int* priority) { return send_cuStreamGetPriority(true, hStream, priority); }
-CUresult cuStreamGetFlags(CUstream hStream, unsigned int* flags) { return send_cuStreamGetFlags(false, hStream, flags); }
-CUresult cuStreamGetFlags_ptsz(CUstream hStream, unsigned int* flags) { return send_cuStreamGetFlags(true, hStream, flags); }
-CUresult cuStreamGetId(CUstream hStream, unsigned long long* streamId) { return send_cuStreamGetId(false, hStream, streamId); }
-CUresult cuStreamGetId_ptsz(CUstream hStream, unsigned long long* streamId) { return send_cuStreamGetId(true, hStream, streamId); }
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) { return send_cuStreamWaitEvent(false, hStream, hEvent, Flags); }
 CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags) { return send_cuStreamWaitEvent(true, hStream, hEvent, Flags); }
-CUresult cuStreamQuery(CUstream hStream) { return send_cuStreamQuery(false, hStream); }
-CUresult cuStreamQuery_ptsz(CUstream hStream) { return send_cuStreamQuery(true, hStream); }
-CUresult cuStreamSynchronize(CUstream hStream) { return send_cuStreamSynchronize(false, hStream); }
-CUresult cuStreamSynchronize_ptsz(CUstream hStream) { return send_cuStreamSynchronize(true, hStream); }
-CUresult cuStreamDestroy(CUstream hStream) { return send_cuStreamDestroy_v2(hStream); }
-CUresult cuStreamDestroy_v2(CUstream hStream) { return send_cuStreamDestroy_v2(hStream); }
 CUresult cuStreamCopyAttributes(CUstream dst, CUstream src) { return send_cuStreamCopyAttributes(false, dst, src); }
 CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src) { return send_cuStreamCopyAttributes(true, dst, src); }
 CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value_out) { return send_cuStreamGetAttribute(false, hStream, attr, value_out); }
@@ -544,14 +411,3 @@ CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, unsigned long l
 CUresult cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr addr, unsigned long long value, unsigned int flags) { return send_cuStreamWriteValue64_v2(true, stream, addr, value, flags); }
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, unsigned long long value, unsigned int flags) { return send_cuStreamWriteValue64_v2(false, stream, addr, value, flags); }
 CUresult cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, unsigned long long value, unsigned int flags) { return send_cuStreamWriteValue64_v2(true, stream, addr, value, flags); }
-CUresult cuEventCreate(CUevent* phEvent, unsigned int Flags) { return send_cuEventCreate(phEvent, Flags); }
-CUresult cuEventRecord(CUevent hEvent, CUstream hStream) { return send_cuEventRecord(false, hEvent, hStream); }
-CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream) { return send_cuEventRecord(true, hEvent, hStream); }
-CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) { return send_cuEventRecordWithFlags(false, hEvent, hStream, flags); }
-CUresult cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags) { return send_cuEventRecordWithFlags(true, hEvent, hStream, flags); }
-CUresult cuEventQuery(CUevent hEvent) { return send_cuEventQuery(hEvent); }
-CUresult cuEventSynchronize(CUevent hEvent) { return send_cuEventSynchronize(hEvent); }
-CUresult cuEventDestroy(CUevent hEvent) { return send_cuEventDestroy_v2(hEvent); }
-CUresult cuEventDestroy_v2(CUevent hEvent) { return send_cuEventDestroy_v2(hEvent); }
-CUresult cuEventElapsedTime(float* pMilliseconds, CUevent hStart, CUevent hEnd) { return send_cuEventElapsedTime(pMilliseconds, hStart, hEnd); }
-CUresult cuEventElapsedTime_v2(float* pMilliseconds, CUevent hStart, CUevent hEnd) { return send_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd); }

@@ -3,26 +3,31 @@ import { area, fn } from "./schema.ts"
 export const streamArea = area("stream", "Streams: life, order, attributes, waits on values.", [
   fn("CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags)", {
     class: "posted",
+    byHand: "shim",
     args: { phStream: "new stream" }
   }),
   fn("CUresult cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority)", {
     class: "posted",
+    byHand: "shim",
     args: { phStream: "new stream" }
   }),
   fn("CUresult cuStreamGetPriority(CUstream hStream, int* priority)", {
     perThread: "ptsz",
     class: "cached",
+    byHand: "shim",
     args: { priority: "out" }
   }),
   fn("CUresult cuStreamGetDevice(CUstream hStream, CUdevice* device)", { perThread: "ptsz", class: "local" }),
   fn("CUresult cuStreamGetFlags(CUstream hStream, unsigned int* flags)", {
     perThread: "ptsz",
     class: "cached",
+    byHand: "shim",
     args: { flags: "out" }
   }),
   fn("CUresult cuStreamGetId(CUstream hStream, unsigned long long* streamId)", {
     perThread: "ptsz",
     class: "cached",
+    byHand: "shim",
     args: { streamId: "out" }
   }),
   fn("CUresult cuStreamGetCtx(CUstream hStream, CUcontext* pctx)", { perThread: "ptsz", class: "local" }),
@@ -40,15 +45,18 @@ export const streamArea = area("stream", "Streams: life, order, attributes, wait
   fn("CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)", {
     perThread: "ptsz"
   }),
-  fn("CUresult cuStreamQuery(CUstream hStream)", { perThread: "ptsz", class: "waited", byHand: "worker" }),
+  fn("CUresult cuStreamQuery(CUstream hStream)", { perThread: "ptsz", class: "custom" }),
   fn("CUresult cuStreamSynchronize(CUstream hStream)", {
     perThread: "ptsz",
-    class: "waited",
-    byHand: "worker",
+    class: "custom",
     mayBlock: true
   }),
-  fn("CUresult cuStreamDestroy(CUstream hStream)", { class: "posted", as: "cuStreamDestroy_v2" }),
-  fn("CUresult cuStreamDestroy_v2(CUstream hStream)", { class: "posted", args: { hStream: "drop stream" } }),
+  fn("CUresult cuStreamDestroy(CUstream hStream)", { class: "custom" }),
+  fn("CUresult cuStreamDestroy_v2(CUstream hStream)", {
+    class: "posted",
+    byHand: "shim",
+    args: { hStream: "drop stream" }
+  }),
   fn("CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)", { perThread: "ptsz", class: "posted" }),
   fn("CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value_out)", {
     perThread: "ptsz",

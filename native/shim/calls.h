@@ -64,6 +64,9 @@ class Outgoing {
     /// A function; or a kernel passed as one, as the driver accepts it: a live handle of either
     /// kind.
     Outgoing& callable(CUfunction function);
+    /// A device, by the program's ordinal: writes the worker's. Latches CUDA_ERROR_INVALID_DEVICE
+    /// where there is none.
+    Outgoing& ordinal(CUdevice device);
     /// An address that the device will read or write, with the extent in bytes: writes the address.
     /// Latches CUDA_ERROR_INVALID_VALUE where the shim knows that nothing is there.
     Outgoing& device(CUdeviceptr address, uint64_t bytes, bool written);

@@ -56,6 +56,9 @@ Outgoing& Outgoing::handle(ObjectKind, const void* handle, bool) {
 Outgoing& Outgoing::callable(CUfunction function) {
     return put(shimId(function));
 }
+Outgoing& Outgoing::ordinal(CUdevice device) {
+    return put(device);
+}
 Outgoing& Outgoing::device(CUdeviceptr address, uint64_t, bool) {
     return put(address);
 }
@@ -261,8 +264,7 @@ TEST(Stubs, SayWhichCallsNeedNoContext) {
 
 TEST(Stubs, NullWhereAValueMustGoIsInvalidAndSendsNothing) {
     sent = {};
-    EXPECT_EQ(cuStreamCreate(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuEventElapsedTime(nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuDeviceGetP2PAttribute(nullptr, 1, 0, 1), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuOccupancyMaxActiveClusters(nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
     CUtensorMap map;
     EXPECT_EQ(cuTensorMapEncodeTiled(&map, 0, 1'000'000, nullptr, nullptr, nullptr, nullptr,
