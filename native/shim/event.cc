@@ -1,0 +1,163 @@
+#include "native/shim/event.h"
+
+#include "native/gen/cuda_api.h"
+#include "native/shim/send.h"
+
+namespace juice::shim {
+namespace {
+
+/// CU_EVENT_BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS
+constexpr unsigned kEventFlags = 7, kDisableTiming = 2, kInterprocess = 4;
+/// CU_EVENT_RECORD_EXTERNAL
+constexpr unsigned kRecordFlags = 1;
+
+std::atomic<uint64_t> tickets{0};
+
+/// An event that may be used, or the error. Events need no current context: they have their own.
+CUresult eventOf(CUevent handle, Event*& event) {
+    if (const CUresult result = session::initialised()) return result;
+    if (const CUresult result = session::sticky()) return result;
+    event = find<Event>(handle);
+    return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+bool complete(const Event& event, uint64_t ticket) {
+    if (ticket <= event.completed.load(std::memory_order_acquire)) return true;
+    if (ticket <= event.context->completed.load(std::memory_order_acquire)) return true;
+    const Stream* const stream = event.stream.load(std::memory_order_relaxed);
+    return stream != nullptr && stream->id == event.streamId.load(std::memory_order_relaxed) &&
+           ticket <= stream->completed.load(std::memory_order_acquire);
+}
+
+CUresult record(CUevent handle, CUstream stream, bool perThread, unsigned flags) {
+    Event* event = nullptr;
+    if (const CUresult result = eventOf(handle, event)) return result;
+    if ((flags & ~kRecordFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    uint64_t wire = 0;
+    Stream* of = nullptr;
+    if (const CUresult result = wireStream(stream, perThread, wire, &of)) return result;
+    Context* context = of == nullptr ? thread().current() : of->context;
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    noteRecord(*event, of);
+    Writer payload;
+    payload.put(event->id).put(wire);
+    if (flags == 0) return post(Op::cuEventRecord, context, payload.view());
+    payload.put(flags);
+    return post(Op::cuEventRecordWithFlags, context, payload.view());
+}
+
+/// cuEventQuery and cuEventSynchronize.
+CUresult ask(Op op, CUevent handle) {
+    Event* event = nullptr;
+    if (const CUresult result = eventOf(handle, event)) return result;
+    const uint64_t ticket = event->recorded.load(std::memory_order_acquire);
+    // One that was never recorded counts as complete.
+    if (complete(*event, ticket)) return CUDA_SUCCESS;
+    Reply reply;
+    const CUresult result = call(op, event->context, bytesOfCall(event->id), reply);
+    if (result == CUDA_SUCCESS) raise(event->completed, ticket);
+    return result;
+}
+
+CUresult elapsed(Op op, float* milliseconds, CUevent start, CUevent end) {
+    Event *first = nullptr, *last = nullptr;
+    if (const CUresult result = eventOf(start, first)) return result;
+    if (const CUresult result = eventOf(end, last)) return result;
+    const bool timed = ((first->flags | last->flags) & kDisableTiming) == 0;
+    if (milliseconds == nullptr || !timed || first->recorded == 0 || last->recorded == 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    Writer payload;
+    payload.put(first->id).put(last->id);
+    Reply reply;
+    const CUresult result = call(op, first->context, payload.view(), reply);
+    if (result != CUDA_SUCCESS) return result;
+    Reader in = reply.reader();
+    in.get(*milliseconds);
+    return in.ok() ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+}  // namespace
+
+uint64_t lastTicket() {
+    return tickets.load();
+}
+
+void noteRecord(Event& event, Stream* stream) {
+    const uint64_t ticket = ++tickets;
+    event.stream.store(stream, std::memory_order_relaxed);
+    event.streamId.store(stream == nullptr ? 0 : stream->id, std::memory_order_relaxed);
+    event.recorded.store(ticket, std::memory_order_release);
+}
+
+}  // namespace juice::shim
+
+using namespace juice::shim;  // NOLINT: every definition below is an entry point
+using juice::Op;
+using juice::Writer;
+
+CUresult cuEventCreate(CUevent* phEvent, unsigned int Flags) {
+    Context* context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    // An event that other processes see cannot keep the time.
+    const bool sharedClock = (Flags & kInterprocess) != 0 && (Flags & kDisableTiming) == 0;
+    if (phEvent == nullptr || (Flags & ~kEventFlags) != 0 || sharedClock)
+        return CUDA_ERROR_INVALID_VALUE;
+    Event* const event = Recycler<Event>::get().take();
+    event->kind = ObjectKind::event;
+    event->context = context;
+    event->flags = Flags;
+    event->recorded = event->completed = 0;
+    event->stream = nullptr;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (void* const handle = handles::mint(*event)) {
+        Writer payload;
+        payload.put(event->id).put(Flags);
+        result = post(Op::cuEventCreate, context, payload.view());
+        if (result == CUDA_SUCCESS) {
+            *phEvent = static_cast<CUevent>(handle);
+            return result;
+        }
+        handles::drop(*event);
+    }
+    Recycler<Event>::get().give(event);
+    return result;
+}
+
+CUresult cuEventDestroy_v2(CUevent hEvent) {
+    Event* event = nullptr;
+    if (const CUresult result = eventOf(hEvent, event)) return result;
+    const CUresult result = post(Op::cuEventDestroy_v2, event->context, bytesOfCall(event->id));
+    handles::drop(*event);
+    Recycler<Event>::get().give(event);
+    return result;
+}
+CUresult cuEventDestroy(CUevent hEvent) {
+    return cuEventDestroy_v2(hEvent);
+}
+
+CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
+    return record(hEvent, hStream, false, 0);
+}
+CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream) {
+    return record(hEvent, hStream, true, 0);
+}
+CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
+    return record(hEvent, hStream, false, flags);
+}
+CUresult cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags) {
+    return record(hEvent, hStream, true, flags);
+}
+
+CUresult cuEventQuery(CUevent hEvent) {
+    return ask(Op::cuEventQuery, hEvent);
+}
+CUresult cuEventSynchronize(CUevent hEvent) {
+    return ask(Op::cuEventSynchronize, hEvent);
+}
+
+CUresult cuEventElapsedTime(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
+    return elapsed(Op::cuEventElapsedTime, pMilliseconds, hStart, hEnd);
+}
+CUresult cuEventElapsedTime_v2(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
+    return elapsed(Op::cuEventElapsedTime_v2, pMilliseconds, hStart, hEnd);
+}

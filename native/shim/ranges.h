@@ -1,0 +1,54 @@
+// What the program's pointers point at, as far as CUDA is concerned: every allocation, pinned range
+// and asked-for module variable, by address.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "native/shim/objects.h"
+
+namespace juice::shim {
+
+struct Range {
+    enum class Kind : uint8_t {
+        device,      // cuMemAlloc
+        pool,        // cuMemAllocAsync
+        global,      // a module's variable
+        pinned,      // cuMemHostAlloc
+        registered,  // cuMemHostRegister
+    };
+    uint64_t begin = 0, size = 0;
+    Kind kind = Kind::device;
+    /// Pinned and registered: the worker has a mirror at the same address. Without one the range
+    /// is copied from and to as ordinary memory is.
+    bool mirrored = false;
+    unsigned flags = 0;          // as cuMemHostGetFlags tells them
+    Context* context = nullptr;  // that it was made in
+    uint64_t id = 0;             // CU_POINTER_ATTRIBUTE_BUFFER_ID; given by add()
+
+    uint64_t end() const { return begin + size; }
+    bool onDevice() const { return kind <= Kind::global; }
+    bool onHost() const { return !onDevice(); }
+    bool holds(uint64_t address, uint64_t bytes) const {
+        return address >= begin && address < end() && bytes <= end() - address;
+    }
+};
+
+namespace ranges {
+
+void add(Range range);
+/// The range that holds the address.
+std::optional<Range> find(uint64_t address);
+/// Does a range begin before `address + size` and end after `address`?
+std::optional<Range> overlapping(uint64_t address, uint64_t size);
+/// Removes the range that begins exactly here.
+bool remove(uint64_t begin);
+/// Removes all ranges of a context that ends, and returns them.
+std::vector<Range> removeOf(const Context* context);
+
+/// Are the bytes inside one range, of whatever kind? What a copy or a fill by the device needs.
+bool deviceMayTouch(uint64_t address, uint64_t bytes);
+
+}  // namespace ranges
+}  // namespace juice::shim
