@@ -14,6 +14,10 @@ std::string hex(uint64_t value) {
     return text;
 }
 
+std::string sizeAndPlace(unsigned bytes, uint64_t address) {
+    return std::to_string(bytes) + " bytes at " + hex(address);
+}
+
 const char* nameOfSpace(Space space) {
     switch (space) {
         case Space::shared:
@@ -29,7 +33,7 @@ const char* nameOfSpace(Space space) {
 
 /// The addresses of all lanes; lanes outside m get that of m's first, so that sums over all lanes
 /// see valid ones only.
-JUICE_LOOP void addressesLoop(Exec& x, const Instr& in, uint32_t m, uint64_t* out) {
+JUICE_LOOP void addresses(Exec& x, const Instr& in, uint32_t m, uint64_t* out) {
     auto offset = static_cast<uint64_t>(in.imm);
     if (in.aux & kUniformAddress) {
         for (unsigned i = 0; i < kLanes; ++i) out[i] = offset;
@@ -50,7 +54,7 @@ JUICE_LOOP void addressesLoop(Exec& x, const Instr& in, uint32_t m, uint64_t* ou
 
 /// Are all addresses in [begin, end - bytes] and aligned? All ranges are far below 2^63, so a
 /// difference out of range shows in its sign.
-JUICE_LOOP bool allInsideLoop(const uint64_t* at, uint64_t begin, uint64_t end, unsigned bytes) {
+JUICE_LOOP bool allInside(const uint64_t* at, uint64_t begin, uint64_t end, unsigned bytes) {
     if (end - begin < bytes) return false;
     uint64_t last = end - bytes, outside = 0, low = 0;
     for (unsigned i = 0; i < kLanes; ++i) {
@@ -59,30 +63,6 @@ JUICE_LOOP bool allInsideLoop(const uint64_t* at, uint64_t begin, uint64_t end, 
     }
     return outside >> 63 == 0 && (low & (bytes - 1)) == 0;
 }
-
-struct Loops {
-    void (*addresses)(Exec&, const Instr&, uint32_t, uint64_t*);
-    bool (*allInside)(const uint64_t*, uint64_t, uint64_t, unsigned);
-};
-
-void plainAddresses(Exec& x, const Instr& in, uint32_t m, uint64_t* out) {
-    addressesLoop(x, in, m, out);
-}
-bool plainInside(const uint64_t* at, uint64_t begin, uint64_t end, unsigned bytes) {
-    return allInsideLoop(at, begin, end, bytes);
-}
-#ifdef JUICE_WIDE
-JUICE_WIDE void wideAddresses(Exec& x, const Instr& in, uint32_t m, uint64_t* out) {
-    addressesLoop(x, in, m, out);
-}
-JUICE_WIDE bool wideInside(const uint64_t* at, uint64_t begin, uint64_t end, unsigned bytes) {
-    return allInsideLoop(at, begin, end, bytes);
-}
-const Loops kLoops =
-    cpuIsWide() ? Loops{wideAddresses, wideInside} : Loops{plainAddresses, plainInside};
-#else
-const Loops kLoops{plainAddresses, plainInside};
-#endif
 
 /// Finds the live range around `address` in the cache, the module's variables, the launch's
 /// parameters or the memory map, and makes it ways[0].
@@ -159,14 +139,13 @@ bool reachEach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, const uint6
         auto lane = static_cast<unsigned>(std::countr_zero(m));
         auto space = static_cast<Space>(in.aux & 0xff);
         uint64_t address = addresses[lane];
-        std::string size = std::to_string(bytes) + " bytes at " + hex(address);
         if (address & (bytes - 1)) {
-            x.fail(716, lane, in, "misaligned access of " + size);
+            x.fail(716, lane, in, "misaligned access of " + sizeAndPlace(bytes, address));
             return false;
         }
         at[lane] = reachOne(x, lane, space, address, bytes);
         if (at[lane] == nullptr) {
-            std::string what = std::string(nameOfSpace(space)) + " access of " + size;
+            std::string what = nameOfSpace(space) + (" access of " + sizeAndPlace(bytes, address));
             if (space == Space::shared) {
                 what += ", beyond the block's " + std::to_string(x.block->sharedBytes) + " bytes";
             } else if (space == Space::local) {
@@ -179,11 +158,10 @@ bool reachEach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, const uint6
     return true;
 }
 
-}  // namespace
-
-bool reach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, uint8_t* (&at)[kLanes]) {
-    alignas(64) uint64_t addresses[kLanes];
-    kLoops.addresses(x, in, m, addresses);
+JUICE_LOOP bool reachLoop(Exec& x, const Instr& in, uint32_t m, unsigned bytes,
+                          uint8_t* (&at)[kLanes]) {
+    alignas(64) uint64_t place[kLanes];
+    addresses(x, in, m, place);
     auto space = static_cast<Space>(in.aux & 0xff);
     uint64_t bias = 0, begin = 0, end = 0;
     switch (space) {
@@ -197,23 +175,41 @@ bool reach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, uint8_t* (&at)[
         case Space::local:
             end = x.warp->localPerLane;
             break;
-        default:
-            begin = x.ranges.ways[0].begin;
-            end = x.ranges.ways[0].end;
+        default: {
+            uint64_t first = place[std::countr_zero(m)];
+            const RangeCache::Range& last = x.ranges.ways[0];
+            if (first - last.begin < last.end - last.begin || findRange(x, first, bytes)) {
+                begin = last.begin;
+                end = last.end;
+            }
+        }
     }
-    if (!kLoops.allInside(addresses, begin, end, bytes)) {
-        return reachEach(x, in, m, bytes, addresses, at);
-    }
+    if (!allInside(place, begin, end, bytes)) return reachEach(x, in, m, bytes, place, at);
     if (space == Space::local) {
         uint8_t* base = x.warp->local.data();
-        for (unsigned i = 0; i < kLanes; ++i) at[i] = base + i * end + addresses[i];
+        for (unsigned i = 0; i < kLanes; ++i) at[i] = base + i * end + place[i];
     } else {
-        for (unsigned i = 0; i < kLanes; ++i) {
-            at[i] = reinterpret_cast<uint8_t*>(addresses[i] + bias);
-        }
+        for (unsigned i = 0; i < kLanes; ++i) at[i] = reinterpret_cast<uint8_t*>(place[i] + bias);
     }
     return true;
 }
+
+bool plainReach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, uint8_t* (&at)[kLanes]) {
+    return reachLoop(x, in, m, bytes, at);
+}
+#ifdef JUICE_WIDE
+JUICE_WIDE bool wideReach(Exec& x, const Instr& in, uint32_t m, unsigned bytes,
+                          uint8_t* (&at)[kLanes]) {
+    return reachLoop(x, in, m, bytes, at);
+}
+#else
+constexpr auto wideReach = plainReach;
+#endif
+
+}  // namespace
+
+bool (*const reach)(Exec&, const Instr&, uint32_t, unsigned,
+                    uint8_t* (&)[kLanes]) = cpuIsWide() ? wideReach : plainReach;
 
 uint8_t* reachGeneric(Exec& x, unsigned lane, uint64_t address, uint64_t bytes) {
     Space space = Space::generic;

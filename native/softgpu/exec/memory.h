@@ -12,7 +12,8 @@ inline constexpr uint32_t kUniformAddress = 1u << 9;  // no base register: `imm`
 
 /// Host pointers of `bytes` bytes for the lanes in m. False if one of them may not be accessed:
 /// the launch has then failed with 700 or 716. Pointers of other lanes are meaningless.
-bool reach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, uint8_t* (&at)[kLanes]);
+extern bool (*const reach)(Exec& x, const Instr& in, uint32_t m, unsigned bytes,
+                           uint8_t* (&at)[kLanes]);
 
 /// One lane's pointer for an access of any alignment through a generic address, or null if it may
 /// not be accessed. For the built-in functions.
