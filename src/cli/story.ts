@@ -98,7 +98,7 @@ export const eventText = (event: Event): string => {
     case "SessionEnding":
       return `is to end: ${endings[event.reason]}`
     case "SessionEnded":
-      return `ended: ${endings[event.reason]}; ${usageText(event.usage)}`
+      return `ended: ${endings[event.reason]}${event.usage.calls === 0 ? "" : `; ${usageText(event.usage)}`}`
     case "HostJoined": {
       const gpus = event.gpus.map((gpu) => `${gpu.model} (${bytesText(gpu.vram)})`)
       return `joined with ${gpus.length === 0 ? "no GPU" : gpus.join(", ")} at ${event.endpoint.host}:${event.endpoint.port}`

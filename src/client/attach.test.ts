@@ -34,6 +34,8 @@ class World extends Context.Service<
     readonly site: Site
     readonly options: (words: ReadonlyArray<string>, fields?: Partial<AttachOptions["request"]>) => AttachOptions
     readonly warnings: Array<string>
+    /** Stops the host in order, at once. */
+    readonly stopHost: Effect.Effect<void>
   }
 >()("juice/client/test/World") {}
 
@@ -84,7 +86,8 @@ const worldLayer = (siteName: string, gpus: HostConfig["gpus"] = { _tag: "soft",
       const warnings: Array<string> = []
       yield* Effect.forkScoped(runRouter({ site }))
       const ready = yield* Deferred.make<void>()
-      yield* Effect.forkScoped(
+      const drain = yield* Deferred.make<void>()
+      const host = yield* Effect.forkScoped(
         runHost({
           site,
           host: "gpu-1" as HostId,
@@ -101,7 +104,7 @@ const worldLayer = (siteName: string, gpus: HostConfig["gpus"] = { _tag: "soft",
           adopt: addon.adopt,
           env: {},
           times: { patience: 300 },
-          drain: Effect.never,
+          drain: Deferred.await(drain),
           onReady: () => Effect.asVoid(Deferred.succeed(ready, undefined))
         }).pipe(Effect.tapCause((cause) => Effect.logError(cause)))
       )
@@ -114,6 +117,7 @@ const worldLayer = (siteName: string, gpus: HostConfig["gpus"] = { _tag: "soft",
         folder,
         site,
         warnings,
+        stopHost: Effect.andThen(Deferred.succeed(drain, undefined), Effect.asVoid(Fiber.await(host))),
         options: (words, fields) => ({
           request: {
             site,
@@ -222,6 +226,26 @@ describe("attach, with a site in this process", () => {
           readdirSync(folder).filter((name) => name.startsWith("juice-")),
           []
         )
+      })
+    )
+  })
+
+  layer(Layer.provideMerge(worldLayer("lost"), natsLayer), { excludeTestServices: true })((it) => {
+    it.effect("tells that the host is gone, and lets the program end by itself", () =>
+      Effect.gen(function* () {
+        const { addon, options, site, stopHost, warnings } = yield* World
+        const running = yield* Effect.forkChild(attach(options(["wait"])))
+        yield* until(
+          Effect.sync(() => addon.alive.filter(({ claimed }) => claimed).length),
+          (count) => count === 1
+        )
+        yield* stopHost
+        // The program has seen its link close, and ends with a code of its own.
+        assert.deepEqual(yield* Fiber.join(running), { code: 46, signal: null })
+        assert.match(warnings.join(), /^the GPU host "gpu-1" is gone \(the host is shutting down\)/)
+        const [session] = yield* until(sessionsOf(site), ([first]) => first?.state === "ended")
+        assert.equal(session?.reason, "host-left")
+        assert.deepEqual(addon.alive, [])
       })
     )
   })

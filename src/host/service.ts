@@ -14,6 +14,7 @@ import type { NatsError } from "../nats/errors.ts"
 import { ensureReports } from "../nats/reports.ts"
 import { serve } from "../nats/requests.ts"
 import { type Codec, jsonCodec } from "../protocol/codec.ts"
+import { NoJetStream } from "../protocol/errors.ts"
 import type { Endpoint, Gpu, Labels } from "../protocol/gpu.ts"
 import { type HostId, mintIncarnation } from "../protocol/ids.ts"
 import { LANE_SILENCE, LINGER } from "../protocol/lane.ts"
@@ -177,6 +178,23 @@ const openDataPort = (config: HostConfig, accept: (fd: number, preface: Buffer, 
     (listener) => Effect.sync(() => listener.close())
   )
 
+/** Makes the report stream, or fails where there can be none; one that only does not answer now is made later. */
+const haveReports = (config: HostConfig): Effect.Effect<void, NatsError | NoJetStream, Nats> =>
+  ensureReports(config.site).pipe(
+    Effect.catchTag("NatsError", (error): Effect.Effect<void, NatsError | NoJetStream, Nats> => {
+      switch (error.reason._tag) {
+        case "NoJetStreamHere":
+          return Effect.flatMap(Nats, ({ servers }) => Effect.fail(new NoJetStream({ server: servers })))
+        case "TimedOut":
+        case "NoResponders":
+        case "Disconnected":
+          return Effect.logWarning(`the site does not answer yet: ${error.message}`)
+        default:
+          return Effect.fail(error)
+      }
+    })
+  )
+
 /** Serves one verb of the router's; what cannot be read gets no answer. */
 const answer = <Q, A>(options: {
   readonly config: HostConfig
@@ -215,7 +233,7 @@ const drainSessions = Effect.fnUntraced(function* (config: HostConfig, sessions:
  */
 export const runHost = Effect.fn("runHost")(function* (
   config: HostConfig
-): Effect.fn.Return<void, HostError | NatsError | NativeMissing, Nats> {
+): Effect.fn.Return<void, HostError | NatsError | NoJetStream | NativeMissing, Nats> {
   if (!config.insecurePlaintext && !isLoopback(config.listen.host)) {
     return yield* new PlaintextBeyondLoopback({ address: config.listen.host })
   }
@@ -264,7 +282,7 @@ const serveSite = Effect.fnUntraced(function* (config: HostConfig) {
   })
   sessions = open
 
-  yield* ensureReports(site)
+  yield* haveReports(config)
   // Finalizers run last in, first out: by then the fibers below have stopped, and what is still to be told is told here.
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {

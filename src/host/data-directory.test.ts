@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { ownDataDirectory } from "./data-directory.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "juice-own-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+describe("a data folder", () => {
+  it.effect("has one owner at a time", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporary, "deep/inside")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* ownDataDirectory(folder)
+          const error = yield* Effect.flip(Effect.scoped(ownDataDirectory(folder)))
+          assert.match(error.message, new RegExp(`process ${process.pid}.*--data-dir`))
+        })
+      )
+      yield* Effect.scoped(ownDataDirectory(folder))
+    }).pipe(Effect.scoped)
+  )
+  it.effect("is free when its owner is dead, whoever has its pid now", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporary
+      writeFileSync(join(folder, "juice.lock"), `${process.pid} 1\n`)
+      yield* ownDataDirectory(folder)
+    }).pipe(Effect.scoped)
+  )
+  it.effect("that cannot be made is an error that names it", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(ownDataDirectory("/proc/nothing")))
+      assert.match(error.message, /\/proc\/nothing cannot be used/)
+    })
+  )
+})
