@@ -12,7 +12,7 @@ namespace {
 
 using wire::Kind;
 
-constexpr size_t kNonceSize = 16;
+constexpr size_t kNonceSize = std::tuple_size_v<HelloNonce>;
 constexpr size_t kProofSize = 32;
 constexpr std::string_view kWorkerLabel = "hello/worker";
 constexpr std::string_view kClientLabel = "hello/client";
@@ -31,10 +31,6 @@ bool sendBytes(int fd, Bytes bytes) {
     const int64_t deadline = nowNanos() + wire::kHandshakeTimeoutMs * kMilli;
     iovec part{const_cast<uint8_t*>(bytes.data()), bytes.size()};
     return sendAll(fd, &part, 1, [deadline] { return nowNanos() > deadline; }) == Sent::all;
-}
-
-bool sendFrame(int fd, Kind kind, Bytes payload) {
-    return sendBytes(fd, immediateFrame(kind, payload));
 }
 
 /// Reads one frame of the expected kind. `error` says what came instead.
@@ -69,6 +65,30 @@ bool receiveFrame(int fd, From peer, Kind kind, std::vector<uint8_t>& payload, s
 
 }  // namespace
 
+std::vector<uint8_t> workerHello(const Key& key, const wire::Preface& preface,
+                                 const HelloNonce& nonce, uint32_t capabilities) {
+    Writer hello;
+    hello.put(wire::kVersion).put(capabilities).raw(nonce.data(), nonce.size());
+    const auto proof = proofOf(key, kWorkerLabel, preface, {}, hello.view());
+    hello.raw(proof.data(), proof.size());
+    return immediateFrame(Kind::hello, hello.view());
+}
+
+std::vector<uint8_t> clientHello(const Key& key, const wire::Preface& preface, Bytes nonce,
+                                 const ClientOffer& offer) {
+    Writer hello;
+    hello.put(wire::kVersion).put(offer.capabilities).put(offer.arenas).put(offer.pid);
+    const auto proof = proofOf(key, kClientLabel, preface, nonce, hello.view());
+    hello.raw(proof.data(), proof.size());
+    return immediateFrame(Kind::hello, hello.view());
+}
+
+std::vector<uint8_t> welcomeFrame(const Welcome& welcome) {
+    Writer out;
+    out.put(welcome.arena).put(welcome.window).text(welcome.worker);
+    return immediateFrame(Kind::welcome, out.view());
+}
+
 bool openLane(int fd, const Credentials& who, uint16_t lane, const ClientOffer& offer,
               uint32_t& capabilities, std::string& error) {
     const wire::Preface preface = makePreface(who, lane);
@@ -99,24 +119,16 @@ bool openLane(int fd, const Credentials& who, uint16_t lane, const ClientOffer& 
         sendGoodbye(fd, wire::GoodbyeReason::proof, error);
         return false;
     }
-    Writer answer;
-    answer.put(wire::kVersion).put(offer.capabilities).put(offer.arenas).put(offer.pid);
-    const auto mine = proofOf(who.key, kClientLabel, preface, nonce, answer.view());
-    answer.raw(mine.data(), mine.size());
-    if (sendFrame(fd, Kind::hello, answer.view())) return true;
+    if (sendBytes(fd, clientHello(who.key, preface, nonce, offer))) return true;
     error = "the worker closed the connection during the handshake";
     return false;
 }
 
 bool admitLane(int fd, const Credentials& who, const wire::Preface& preface, uint32_t capabilities,
                ClientOffer& offer, std::string& error) {
-    std::array<uint8_t, kNonceSize> nonce;
+    HelloNonce nonce;
     randomBytes(nonce.data(), nonce.size());
-    Writer hello;
-    hello.put(wire::kVersion).put(capabilities).raw(nonce.data(), nonce.size());
-    const auto mine = proofOf(who.key, kWorkerLabel, preface, {}, hello.view());
-    hello.raw(mine.data(), mine.size());
-    if (!sendFrame(fd, Kind::hello, hello.view())) {
+    if (!sendBytes(fd, workerHello(who.key, preface, nonce, capabilities))) {
         error = "the client closed the connection during the handshake";
         return false;
     }
@@ -149,9 +161,7 @@ bool admitLane(int fd, const Credentials& who, const wire::Preface& preface, uin
 }
 
 bool sendWelcome(int fd, const Welcome& welcome) {
-    Writer out;
-    out.put(welcome.arena).put(welcome.window).text(welcome.worker);
-    return sendFrame(fd, Kind::welcome, out.view());
+    return sendBytes(fd, welcomeFrame(welcome));
 }
 
 bool receiveWelcome(int fd, uint8_t arenasHeld, Welcome& out, std::string& error) {

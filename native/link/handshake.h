@@ -26,6 +26,14 @@ bool openLane(int fd, const Credentials& who, uint16_t lane, const ClientOffer& 
 bool admitLane(int fd, const Credentials& who, const wire::Preface& preface, uint32_t capabilities,
                ClientOffer& offer, std::string& error);
 
+/// The frames of the handshake as bytes.
+using HelloNonce = std::array<uint8_t, 16>;
+std::vector<uint8_t> workerHello(const Key& key, const wire::Preface& preface,
+                                 const HelloNonce& nonce, uint32_t capabilities);
+std::vector<uint8_t> clientHello(const Key& key, const wire::Preface& preface, Bytes nonce,
+                                 const ClientOffer& offer);
+std::vector<uint8_t> welcomeFrame(const Welcome& welcome);
+
 bool sendWelcome(int fd, const Welcome& welcome);
 bool receiveWelcome(int fd, uint8_t arenasHeld, Welcome& out, std::string& error);
 

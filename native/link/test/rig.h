@@ -45,6 +45,7 @@ class Rig {
     ClientLink& client() { return *ends_.client; }
     ServerLink& server() { return *ends_.server; }
     int lanesAdded() const { return ends_.lanesAdded; }
+    const Credentials& credentials() const { return ends_.who; }
     /// Runs the executor until the link ends; for rigs made with run = false.
     void execute();
     /// Waits until the link has ended at the worker's end.
