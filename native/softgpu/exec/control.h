@@ -8,7 +8,7 @@ namespace juice::softgpu {
 /// Backward branches that a group may take while other lanes of its warp wait, and that a warp may
 /// take while other warps wait.
 inline constexpr int32_t kGroupQuantum = 256;
-inline constexpr int32_t kWarpQuantum = 1 << 16;
+inline constexpr int32_t kWarpQuantum = 1 << 13;
 
 enum class WarpState : uint8_t { blocked, yielded, stopped };
 

@@ -13,8 +13,6 @@
 namespace juice::softgpu {
 namespace {
 
-/// Turns of warps that a block may use while blocks are waiting to be started or resumed.
-constexpr unsigned kBlockTurns = 64;
 /// Blocks of one launch that may be started and unfinished: as many as a real GPU holds at once.
 constexpr size_t kResident = 512;
 
@@ -77,7 +75,8 @@ void work(Grid& grid, BlockQueue& queue) {
             x.ranges.clear();
             x.ranges.generation = memory->generation();
         }
-        BlockState state = runBlock(x, *block, kBlockTurns);
+        // One turn for each warp, then other blocks may be what this one waits for.
+        BlockState state = runBlock(x, *block, static_cast<unsigned>(block->warps.size()));
         if (state == BlockState::stopped) break;
         if (state == BlockState::yielded) {
             queue.yielded(std::move(block));

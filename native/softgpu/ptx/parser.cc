@@ -13,6 +13,7 @@ class Parser {
     }
 
     Module parse() {
+        if (module_.source->find(".version") == std::string::npos) notPtx();
         Cursor at(lex(*module_.source));
         header(at);
         while (!at.done()) topLevel(at);
@@ -21,14 +22,11 @@ class Parser {
 
   private:
     void header(Cursor& at) {
-        if (!at.takeDot("version")) {
-            throw Refusal{kInvalidImage, "line " + std::to_string(at.line()) +
-                                             ": this is not PTX: it does not start with .version"};
-        }
+        if (!at.takeDot("version")) notPtx();
         uint32_t line = at.line();
         const Token& number = at.next();
         size_t dot = number.text.find('.');
-        if (number.kind != Tok::real || number.text.size() > 5 || dot != 1) {
+        if (number.kind != Tok::real || number.text.size() > 6 || dot + 2 != number.text.size()) {
             refuse(line, "bad .version");
         }
         for (char c : number.text) {
@@ -39,6 +37,10 @@ class Parser {
                                                    std::string(number.text) +
                                                    " is newer than the software GPU knows (9.0)"};
         }
+    }
+
+    [[noreturn]] static void notPtx() {
+        throw Refusal{kInvalidImage, "this is not PTX: it does not start with .version"};
     }
 
     void target(Cursor& at) {
