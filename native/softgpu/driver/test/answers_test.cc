@@ -1,37 +1,57 @@
 // The corner cases of test/data/driver/driver-answers.json, as a real driver answered them.
-#include <cstring>
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <regex>
 
 #include "native/softgpu/driver/test/driver_fixture.h"
 
 namespace juice::softgpu {
 namespace {
 
-/// The text behind a name of the recording. The file is regular enough to need no JSON parser: a
-/// value is a number or a list of numbers and booleans.
-std::string recorded() {
+/// The recording from the named entry on, behind its colon. The file is regular enough to need no
+/// JSON parser: every name stands once within its section.
+std::string recorded(const std::string& section, const std::string& name) {
     std::ifstream file(JUICE_DRIVER_ANSWERS);
     EXPECT_TRUE(file) << JUICE_DRIVER_ANSWERS;
-    return {std::istreambuf_iterator<char>(file), {}};
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    const size_t start = all.find('"' + section + '"');
+    const size_t entry = all.find('"' + name + "\":", start);
+    EXPECT_NE(entry, std::string::npos) << section << " " << name;
+    return entry == std::string::npos ? "" : all.substr(all.find(':', entry) + 1);
 }
 
-std::vector<int> codes(const std::string& name) {
-    const std::string all = recorded();
-    const std::regex entry("\"" + name + "\":\\s*(\\[[^\\]]*\\]|[0-9]+)");
-    std::smatch match;
-    EXPECT_TRUE(std::regex_search(all, match, entry)) << name;
-    const std::string list = std::regex_replace(
-        std::regex_replace(match[1].str(), std::regex("true"), "1"), std::regex("false"), "0");
-    std::vector<int> numbers;
-    const std::regex number("-?[0-9]+");
-    for (std::sregex_iterator at(list.begin(), list.end(), number), end; at != end; ++at) {
-        numbers.push_back(std::stoi(at->str()));
+/// The next token: a number, a word, a text without its quotes, or a punctuation mark.
+std::string next(std::string& text) {
+    const size_t start = std::min(text.find_first_not_of(" \n"), text.size());
+    size_t end = start + 1;
+    if (start < text.size() && text[start] == '"') {
+        end = text.find('"', end) + 1;
+    } else if (start < text.size() &&
+               std::string("[]{},:").find(text[start]) == std::string::npos) {
+        end = text.find_first_of(" \n[]{},:", start);
     }
-    return numbers;
+    std::string token = text.substr(start, end - start);
+    text.erase(0, end);
+    if (!token.empty() && token[0] == '"') token = token.substr(1, token.size() - 2);
+    return token;
+}
+
+/// A number, or a list of numbers and booleans.
+std::vector<int> codes(const std::string& name) {
+    std::string text = recorded("return_codes", name);
+    std::vector<int> numbers;
+    std::string token = next(text);
+    const bool list = token == "[";
+    if (list) token = next(text);
+    while (true) {
+        if (token != ",") numbers.push_back(token == "true" ? 1 : std::atoi(token.c_str()));
+        if (!list) return numbers;
+        token = next(text);
+        if (token == "]") return numbers;
+    }
 }
 
 using Codes = std::vector<int>;
@@ -94,17 +114,22 @@ struct Recorded {
 };
 
 std::map<int, Recorded> pointerAttributes(const std::string& kind) {
-    const std::string all = recorded();
-    std::string section = all.substr(all.find("\"pointer_attributes\""));
-    section = section.substr(section.find("\"" + kind + "\""));
-    section = section.substr(0, section.find('}'));
-    const std::regex entry("\"([0-9]+)\":\\s*\\[\\s*([0-9]+),\\s*(null|\"([0-9a-f]+)\")");
+    std::string text = recorded("pointer_attributes", kind);
+    while (next(text) != "{") {
+    }
     std::map<int, Recorded> found;
-    for (std::sregex_iterator at(section.begin(), section.end(), entry), end; at != end; ++at) {
+    for (std::string token = next(text); token != "}"; token = next(text)) {
+        if (token == ",") continue;
+        const int attribute = std::stoi(token);
+        next(text);  // :
+        next(text);  // [
         Recorded one;
-        one.result = std::stoi((*at)[2]);
-        if ((*at)[4].matched) one.value = std::stoull((*at)[4], nullptr, 16);
-        found[std::stoi((*at)[1])] = one;
+        one.result = std::stoi(next(text));
+        next(text);  // ,
+        const std::string value = next(text);
+        if (value != "null") one.value = std::stoull(value, nullptr, 16);
+        next(text);  // ]
+        found[attribute] = one;
     }
     EXPECT_EQ(found.size(), 21U) << kind;
     return found;
