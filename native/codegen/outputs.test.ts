@@ -69,6 +69,6 @@ describe("golden vectors of the wire", () => {
 
   it("write a stream as 16 and its wire id, and numbers in little endian", () => {
     const sample = samples.find(({ entry }) => entry.name === "cuStreamWaitEvent")!
-    assert.strictEqual(sample.payload.toString("hex"), "5201000000000000" + "4202000000000000" + "33000000")
+    assert.strictEqual(sample.payload.toString("hex"), "5201000000000000" + "4202000000000000" + "01000000")
   })
 })

@@ -29,7 +29,13 @@ const pattern = (size: number): Buffer =>
   Buffer.from(Array.from({ length: size }, (_, index) => (index * 7 + 3) & 0xff))
 
 /** Parameters that a `require` expression binds. */
-const fixed: Readonly<Record<string, bigint>> = { tensorRank: 4n }
+const fixed: Readonly<Record<string, bigint>> = {
+  tensorRank: 4n,
+  Flags: 1n,
+  config: 2n,
+  dstDevice: 0x140n,
+  dstPitch: 0x1000n
+}
 
 const number = (value: bigint, size: number): Buffer => {
   const bytes = Buffer.alloc(8)

@@ -75,6 +75,7 @@ CUresult send_cuCtxResetPersistingL2Cache() {
 
 CUresult send_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev) {
     Outgoing call(Op::cuKernelSetCacheConfig);
+    if (!(config >= 0 && config <= 3)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.handle(ObjectKind::kernel, kernel);
     call.put(config);
     call.ordinal(dev);
@@ -83,6 +84,7 @@ CUresult send_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdev
 
 CUresult send_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config) {
     Outgoing call(Op::cuFuncSetCacheConfig);
+    if (!(config >= 0 && config <= 3)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.callable(hfunc);
     call.put(config);
     return call.post();
@@ -96,6 +98,7 @@ CUresult send_cuFuncLoad(CUfunction function) {
 
 CUresult send_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config) {
     Outgoing call(Op::cuFuncSetSharedMemConfig);
+    if (!(config >= 0 && config <= 2)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.callable(hfunc);
     call.put(config);
     return call.post();
@@ -138,13 +141,12 @@ CUresult send_cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func, co
 
 CUresult send_cuMemGetInfo_v2(size_t* free, size_t* total) {
     Outgoing call(Op::cuMemGetInfo_v2);
-    call.require(free != nullptr, CUDA_ERROR_INVALID_VALUE);
-    call.require(total != nullptr, CUDA_ERROR_INVALID_VALUE);
     return call.wait().get(free).get(total).result();
 }
 
 CUresult send_cuMemsetD8Async(bool perThread, CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
     Outgoing call(Op::cuMemsetD8Async);
+    if (!(N < 1ull << 48)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, N, true);
     call.put(uc);
     call.put(N);
@@ -154,6 +156,8 @@ CUresult send_cuMemsetD8Async(bool perThread, CUdeviceptr dstDevice, unsigned ch
 
 CUresult send_cuMemsetD16Async(bool perThread, CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
     Outgoing call(Op::cuMemsetD16Async);
+    if (!(dstDevice % 2 == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(N < 1ull << 48)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, N * 2, true);
     call.put(us);
     call.put(N);
@@ -163,6 +167,8 @@ CUresult send_cuMemsetD16Async(bool perThread, CUdeviceptr dstDevice, unsigned s
 
 CUresult send_cuMemsetD32Async(bool perThread, CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {
     Outgoing call(Op::cuMemsetD32Async);
+    if (!(dstDevice % 4 == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(N < 1ull << 48)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, N * 4, true);
     call.put(ui);
     call.put(N);
@@ -172,6 +178,8 @@ CUresult send_cuMemsetD32Async(bool perThread, CUdeviceptr dstDevice, unsigned i
 
 CUresult send_cuMemsetD2D8Async(bool perThread, CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream) {
     Outgoing call(Op::cuMemsetD2D8Async);
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(Height <= 1 || Width <= dstPitch)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, Height == 0 ? 0 : dstPitch * (Height - 1) + Width, true);
     call.put(dstPitch);
     call.put(uc);
@@ -183,6 +191,9 @@ CUresult send_cuMemsetD2D8Async(bool perThread, CUdeviceptr dstDevice, size_t ds
 
 CUresult send_cuMemsetD2D16Async(bool perThread, CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream) {
     Outgoing call(Op::cuMemsetD2D16Async);
+    if (!(dstDevice % 2 == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(Height <= 1 || Width * 2 <= dstPitch)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 2, true);
     call.put(dstPitch);
     call.put(us);
@@ -194,6 +205,9 @@ CUresult send_cuMemsetD2D16Async(bool perThread, CUdeviceptr dstDevice, size_t d
 
 CUresult send_cuMemsetD2D32Async(bool perThread, CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream) {
     Outgoing call(Op::cuMemsetD2D32Async);
+    if (!(dstDevice % 4 == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
+    if (!(Height <= 1 || Width * 4 <= dstPitch)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.device(dstDevice, Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 4, true);
     call.put(dstPitch);
     call.put(ui);
@@ -274,6 +288,7 @@ CUresult send_cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddr
 
 CUresult send_cuStreamWaitEvent(bool perThread, CUstream hStream, CUevent hEvent, unsigned int Flags) {
     Outgoing call(Op::cuStreamWaitEvent);
+    if (!((Flags & ~1u) == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
     call.stream(hStream, perThread);
     call.handle(ObjectKind::event, hEvent);
     call.put(Flags);

@@ -138,6 +138,7 @@ CUresult do_cuKernelSetCacheConfig(Incoming& in) {
     const auto config = in.get<CUfunc_cache>();
     const auto dev = in.get<CUdevice>();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(config >= 0 && config <= 3)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuKernelSetCacheConfig;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(kernel, config, dev);
@@ -157,6 +158,7 @@ CUresult do_cuFuncSetCacheConfig(Incoming& in) {
     const CUfunction hfunc = in.callable();
     const auto config = in.get<CUfunc_cache>();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(config >= 0 && config <= 3)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuFuncSetCacheConfig;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(hfunc, config);
@@ -174,6 +176,7 @@ CUresult do_cuFuncSetSharedMemConfig(Incoming& in) {
     const CUfunction hfunc = in.callable();
     const auto config = in.get<CUsharedconfig>();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(config >= 0 && config <= 2)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuFuncSetSharedMemConfig;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(hfunc, config);
@@ -240,6 +243,7 @@ CUresult do_cuMemsetD8Async(Incoming& in) {
     const auto N = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(N < 1ull << 48)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD8Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, uc, N, hStream);
@@ -251,6 +255,8 @@ CUresult do_cuMemsetD16Async(Incoming& in) {
     const auto N = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(dstDevice % 2 == 0)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(N < 1ull << 48)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD16Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, us, N, hStream);
@@ -262,6 +268,8 @@ CUresult do_cuMemsetD32Async(Incoming& in) {
     const auto N = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(dstDevice % 4 == 0)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(N < 1ull << 48)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD32Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, ui, N, hStream);
@@ -275,6 +283,8 @@ CUresult do_cuMemsetD2D8Async(Incoming& in) {
     const auto Height = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(Height <= 1 || Width <= dstPitch)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD2D8Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, dstPitch, uc, Width, Height, hStream);
@@ -288,6 +298,9 @@ CUresult do_cuMemsetD2D16Async(Incoming& in) {
     const auto Height = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(dstDevice % 2 == 0)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(Height <= 1 || Width * 2 <= dstPitch)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD2D16Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, dstPitch, us, Width, Height, hStream);
@@ -301,6 +314,9 @@ CUresult do_cuMemsetD2D32Async(Incoming& in) {
     const auto Height = in.get<size_t>();
     const CUstream hStream = in.stream();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!(dstDevice % 4 == 0)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40)) return CUDA_ERROR_INVALID_VALUE;
+    if (!(Height <= 1 || Width * 4 <= dstPitch)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuMemsetD2D32Async;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(dstDevice, dstPitch, ui, Width, Height, hStream);
@@ -460,6 +476,7 @@ CUresult do_cuStreamWaitEvent(Incoming& in) {
     const auto hEvent = static_cast<CUevent>(in.handle(ObjectKind::event));
     const auto Flags = in.get<unsigned int>();
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    if (!((Flags & ~1u) == 0)) return CUDA_ERROR_INVALID_VALUE;
     const auto call = in.driver().cuStreamWaitEvent;
     if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return call(hStream, hEvent, Flags);

@@ -43,24 +43,31 @@ export const fillArea = area("fill", "Fills.", [
   fn("CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)", {
     perThread: "ptsz",
     class: "posted",
-    args: { dstDevice: "written(N)" }
+    args: { dstDevice: "written(N)" },
+    require: ["N < 1ull << 48"]
   }),
   fn("CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)", {
     perThread: "ptsz",
     class: "posted",
-    args: { dstDevice: "written(N * 2)" }
+    args: { dstDevice: "written(N * 2)" },
+    require: ["dstDevice % 2 == 0", "N < 1ull << 48"]
   }),
   fn("CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)", {
     perThread: "ptsz",
     class: "posted",
-    args: { dstDevice: "written(N * 4)" }
+    args: { dstDevice: "written(N * 4)" },
+    require: ["dstDevice % 4 == 0", "N < 1ull << 48"]
   }),
   fn(
     "CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream)",
     {
       perThread: "ptsz",
       class: "posted",
-      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width)" }
+      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width)" },
+      require: [
+        "Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40",
+        "Height <= 1 || Width <= dstPitch"
+      ]
     }
   ),
   fn(
@@ -68,7 +75,12 @@ export const fillArea = area("fill", "Fills.", [
     {
       perThread: "ptsz",
       class: "posted",
-      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 2)" }
+      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 2)" },
+      require: [
+        "dstDevice % 2 == 0",
+        "Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40",
+        "Height <= 1 || Width * 2 <= dstPitch"
+      ]
     }
   ),
   fn(
@@ -76,7 +88,12 @@ export const fillArea = area("fill", "Fills.", [
     {
       perThread: "ptsz",
       class: "posted",
-      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 4)" }
+      args: { dstDevice: "written(Height == 0 ? 0 : dstPitch * (Height - 1) + Width * 4)" },
+      require: [
+        "dstDevice % 4 == 0",
+        "Width < 1ull << 40 && Height < 1ull << 40 && dstPitch < 1ull << 40",
+        "Height <= 1 || Width * 4 <= dstPitch"
+      ]
     }
   )
 ])

@@ -37,7 +37,10 @@ export const libraryArea = area("library", "Libraries and kernels: code loaded w
     class: "waited",
     byHand: "shim"
   }),
-  fn("CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)", { class: "posted" }),
+  fn("CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)", {
+    class: "posted",
+    require: ["config >= 0 && config <= 3"]
+  }),
   fn("CUresult cuKernelGetName(const char** name, CUkernel hfunc)", { class: "local" }),
   fn("CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset, size_t* paramSize)", {
     class: "local"

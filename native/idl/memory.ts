@@ -5,7 +5,7 @@ export const memoryArea = area("memory", "Memory: allocation, host memory, what 
   fn("CUresult cuMemGetInfo_v2(size_t* free, size_t* total)", {
     class: "waited",
     byHand: "worker",
-    args: { free: "out", total: "out" }
+    args: { free: "out?", total: "out?" }
   }),
   fn("CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytesize)"),
   fn("CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize)", { class: "custom", mayBlock: true }),

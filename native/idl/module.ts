@@ -50,7 +50,10 @@ export const moduleArea = area("module", "Modules, the linker, functions and the
     class: "waited",
     byHand: "shim"
   }),
-  fn("CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)", { class: "posted" }),
+  fn("CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)", {
+    class: "posted",
+    require: ["config >= 0 && config <= 3"]
+  }),
   fn("CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc)", { class: "local" }),
   fn("CUresult cuFuncGetName(const char** name, CUfunction hfunc)", { class: "local" }),
   fn("CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOffset, size_t* paramSize)", {
@@ -58,5 +61,8 @@ export const moduleArea = area("module", "Modules, the linker, functions and the
   }),
   fn("CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function)", { class: "local" }),
   fn("CUresult cuFuncLoad(CUfunction function)", { class: "waited", mayBlock: true }),
-  fn("CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)", { class: "posted" })
+  fn("CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)", {
+    class: "posted",
+    require: ["config >= 0 && config <= 2"]
+  })
 ])

@@ -37,7 +37,8 @@ export const streamArea = area("stream", "Streams: life, order, attributes, wait
   }),
   fn("CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)", {
     perThread: "ptsz",
-    class: "posted"
+    class: "posted",
+    require: ["(Flags & ~1u) == 0"]
   }),
   fn("CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags)", {
     perThread: "ptsz"

@@ -168,7 +168,7 @@ Answer Outgoing::cached() {
         if (found != cache().results.end()) return Answer(CUDA_SUCCESS, found->second);
     }
     Reply reply;
-    const CUresult result = call(op_, state->context, writer_.view(), reply);
+    const CUresult result = call(op_, state->context, writer_.view(), reply, Deferred::keep);
     if (result == CUDA_SUCCESS) {
         const std::lock_guard lock(cache().mutex);
         if (cache().results.size() >= Cache::kMost) cache().results.clear();

@@ -157,10 +157,14 @@ CUresult cuMemHostUnregister(void* p) {
     if (!range) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     if (range->begin != addressOf(p) || range->kind != Range::Kind::registered)
         return CUDA_ERROR_INVALID_VALUE;
-    Reply reply;
-    const CUresult result =
-        call(Op::cuMemHostUnregister, context, bytesOfCall(custom::HostFree{range->begin}), reply);
-    if (!reply.broken && reply.head.result != CUDA_SUCCESS) return result;
+    CUresult result = CUDA_SUCCESS;
+    // Of a range for copies only the worker knows nothing.
+    if (range->mirrored) {
+        Reply reply;
+        result = call(Op::cuMemHostUnregister, context, bytesOfCall(custom::HostFree{range->begin}),
+                      reply);
+        if (!reply.broken && reply.head.result != CUDA_SUCCESS) return result;
+    }
     ranges::remove(range->begin);
     forgetHostRange(*range);
     return result;

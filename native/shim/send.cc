@@ -14,9 +14,8 @@ CUresult enter(Context*& context) {
     if (const CUresult result = session::initialised()) return result;
     context = thread().current();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    if (const CUresult result = session::sticky()) return result;
     if (!context->alive.load(std::memory_order_relaxed)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return CUDA_SUCCESS;
+    return session::sticky();
 }
 
 CUresult enterContextless() {
