@@ -34,12 +34,24 @@ export const findNatsProgram = (named: string | undefined, env = process.env): E
   return found === undefined ? Effect.fail(new NoNatsProgram({ tried: "not on the PATH" })) : Effect.succeed(found)
 }
 
+/** Whoever listens everywhere is reached here as well. */
+const nearAddress = (host: string): string => (host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host)
+
 const portIsFree = (host: string, port: number): Effect.Effect<boolean> =>
   Effect.callback((resume) => {
     const server = createServer()
     server.once("error", () => resume(Effect.succeed(false)))
     server.listen(port, host, () => server.close(() => resume(Effect.succeed(true))))
   })
+
+/** Fails when something listens there already: most likely another `juice up`. */
+export const needFreePort = Effect.fnUntraced(function* (host: string, port: number) {
+  if (yield* portIsFree(host, port)) return
+  const address = `${nearAddress(host)}:${port}`
+  return yield* new Usage({
+    detail: `the port ${address} is taken, perhaps by another \`juice up\`: use that one with JUICE_NATS=nats://${address}, or choose another with --port`
+  })
+})
 
 /** Whether a NATS server greets on the port. */
 const greets = (host: string, port: number): Effect.Effect<boolean> =>
@@ -96,16 +108,10 @@ const lastLines = (path: string): string => {
 /** Runs a server with JetStream until the scope closes; it ends with us even if we are killed. */
 export const startNatsServer = Effect.fn("NatsServer.start")(function* (
   options: NatsServerOptions
-): Effect.fn.Return<NatsServer, ServiceFailed | Usage, Scope.Scope> {
+): Effect.fn.Return<NatsServer, ServiceFailed, Scope.Scope> {
   const { directory, host, port, program } = options
-  // Whoever listens everywhere is reached here as well.
-  const near = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
+  const near = nearAddress(host)
   const address = `${near}:${port}`
-  if (!(yield* portIsFree(host, port))) {
-    return yield* new Usage({
-      detail: `the port ${address} is taken, perhaps by another \`juice up\`: use that one with JUICE_NATS=nats://${address}, or choose another with --port`
-    })
-  }
   const log = join(directory, "nats-server.log")
   const args = ["-a", host, "-p", String(port), "-js", "-sd", directory, "-l", log]
   // The launcher has the kernel end the server when we die; without it a killed `juice up` leaves it running.

@@ -33,8 +33,10 @@ describe("a data folder", () => {
   )
   it.effect("that cannot be made is an error that names it", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Effect.scoped(ownDataDirectory("/proc/nothing")))
-      assert.match(error.message, /\/proc\/nothing cannot be used/)
-    })
+      const file = join(yield* temporary, "file")
+      writeFileSync(file, "")
+      const error = yield* Effect.flip(Effect.scoped(ownDataDirectory(join(file, "x"))))
+      assert.match(error.message, /file\/x cannot be used/)
+    }).pipe(Effect.scoped)
   )
 })

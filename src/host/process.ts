@@ -48,6 +48,7 @@ export class ClientProcess {
   #hasCommandLane = false
   #attached = false
   #last: Extract<FromWorker, { readonly _tag: "ended" }> | undefined
+  #leftInOrder = false
   #workerIsGone = false
   /** Its worker went without a word and without being asked to. */
   #crashed = false
@@ -148,7 +149,11 @@ export class ClientProcess {
       this.#attached = true
       this.#options.onAttached()
     }
-    if (message._tag === "ended") this.#last = message
+    if (message._tag === "ended") {
+      this.#last = message
+      // A goodbye that answers ours is not the client's own.
+      this.#leftInOrder = message.ending === Ending.goodbye && this.#endedFor === undefined
+    }
   }
 
   #workerGone(): void {
@@ -194,7 +199,7 @@ export class ClientProcess {
     const ending = this.#last?.ending
     if (ending === Ending.violation) return "protocol-violation"
     if (sticky !== 0) return "error"
-    if (ending === Ending.goodbye) return "exit"
+    if (this.#leftInOrder) return "exit"
     if (this.#crashed) return "worker-crashed"
     if (this.#endedFor !== undefined) return this.#endedFor
     if (this.#exit?.code !== undefined) return "exit"

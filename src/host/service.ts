@@ -82,7 +82,6 @@ const TIMES: SessionTimes = {
   prepared: PREPARED_SLOT,
   linger: LINGER,
   silence: LANE_SILENCE,
-  orphans: LANE_SILENCE,
   patience: 1_000,
   mercy: 900
 }

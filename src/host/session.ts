@@ -20,12 +20,10 @@ import { ClientProcess, type ProcessEnd } from "./process.ts"
 export interface SessionTimes {
   /** A prepared session waits so long for its broker. */
   readonly prepared: number
-  /** After the last connection is gone. */
+  /** A session lives on for so long after its broker's connection is gone. */
   readonly linger: number
   /** A broker that says nothing. */
   readonly silence: number
-  /** Processes that outlive their broker. */
-  readonly orphans: number
   /** See ClientProcessOptions. */
   readonly patience: number
   readonly mercy: number
@@ -195,10 +193,8 @@ export class Session {
     this.#broker = undefined
     this.#silent = how === "silent"
     if (this.#ending !== undefined) return
-    const { linger, orphans } = this.#world.times
-    if (this.#processes.size === 0) this.#after(linger, () => this.#endUnheld())
-    // The lease is the broker's connection: what outlives it (a grandchild of a killed attach) has a little while.
-    else this.#after(orphans, () => this.#endUnheld())
+    // The lease is the broker's connection: what outlives it (a grandchild of a killed attach) ends with the linger.
+    this.#after(this.#world.times.linger, () => this.#endUnheld())
   }
 
   #endUnheld(): void {
@@ -274,11 +270,7 @@ export class Session {
     }
     this.#world.log(`session ${session}: process ${end.process} ${text[end.reason]}`)
     if (this.#ending !== undefined) this.#finishIfEmpty()
-    else if (this.#processes.size > 0) return
-    else if (this.#leaving) this.end("client-exit", "its program has ended")
-    else if (this.#broker === undefined) {
-      this.#after(this.#world.times.linger, () => this.#endUnheld())
-    }
+    else if (this.#leaving && this.#processes.size === 0) this.end("client-exit", "its program has ended")
   }
 
   /** The program has ended: its processes are leaving and have a moment to do so in order. */

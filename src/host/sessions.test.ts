@@ -20,7 +20,7 @@ import { startWorker } from "./worker.ts"
 
 const GPU = ["GPU-00000000-0000-0000-0000-000000000001", "GPU-00000000-0000-0000-0000-000000000002"] as const
 const incarnation = mintIncarnation()
-const times: SessionTimes = { prepared: 150, linger: 40, silence: 5_000, orphans: 200, patience: 60, mercy: 60 }
+const times: SessionTimes = { prepared: 150, linger: 40, silence: 5_000, patience: 60, mercy: 60 }
 
 /** A host without NATS: sessions over a pool of fake workers, behind a real port. */
 const makeHost = Effect.fnUntraced(function* (options?: { readonly times?: Partial<SessionTimes> }) {

@@ -11,7 +11,7 @@ import { runRouter } from "../../router/router.ts"
 import { ServiceFailed } from "../errors.ts"
 import { layerLog } from "../log.ts"
 import { natsLayer, siteOf } from "../nats.ts"
-import { findNatsProgram, startNatsServer } from "../nats-server.ts"
+import { findNatsProgram, needFreePort, startNatsServer } from "../nats-server.ts"
 import { print } from "../output.ts"
 import { catchStopSignals } from "../signals.ts"
 import { type HostFlags, hostConfig, offerText, stateDirectory } from "./host.ts"
@@ -76,6 +76,7 @@ export const runUp = Effect.fnUntraced(
   function* (input: UpInput) {
     const name = yield* siteOf({ ...input, nats: "", creds: Option.none() })
     const directory = Option.getOrElse(input.dataDir, () => stateDirectory(`up-${input.port}`))
+    yield* needFreePort(input.dataAddress, input.port)
     yield* ownDataDirectory(directory)
     const program = yield* findNatsProgram(Option.getOrUndefined(input.natsServer))
     const nats = yield* startNatsServer({
