@@ -165,7 +165,7 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int* version) {
 CUresult cuCtxSynchronize_v2(CUcontext handle) {
     return withContextOr(handle, [](Context& context) {
         context.synchronize();
-        return CUDA_SUCCESS;
+        return context.failure();
     });
 }
 

@@ -69,9 +69,9 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent handle, CUstream stream, unsigned i
 }
 
 CUresult cuEventQuery(CUevent handle) {
-    return withEvent(handle, [](Event& event) {
+    return withEvent(handle, [](Event& event) -> CUresult {
         const Fence last = event.last();
-        return !last || last->done() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+        return !last || last->done() ? event.context().failure() : CUDA_ERROR_NOT_READY;
     });
 }
 

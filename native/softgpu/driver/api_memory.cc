@@ -21,6 +21,7 @@ CUresult release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
     const auto found = space().find(address);
     if (!found || found->address != address) return CUDA_ERROR_INVALID_VALUE;
     found->context->synchronize();
+    if (const CUresult failed = found->context->failure()) return failed;
     return space().release(address, kinds) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -146,12 +147,13 @@ CUresult cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
 }
 
 CUresult cuMemHostUnregister(void* pointer) {
-    return withContext([&](Context&) {
+    return withContext([&](Context&) -> CUresult {
         const auto found = space().find(addressOf(pointer));
         if (!found) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
         if (found->kind != MemoryKind::registered) return CUDA_ERROR_INVALID_VALUE;
         if (found->address != addressOf(pointer)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
         found->context->synchronize();
+        if (const CUresult failed = found->context->failure()) return failed;
         space().release(found->address, {MemoryKind::registered});
         return CUDA_SUCCESS;
     });
@@ -171,7 +173,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* pointer, unsign
 CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
     return withContext([&](Context&) {
         const auto found = space().find(addressOf(pointer));
-        if (flags == nullptr || !found || found->kind != MemoryKind::host) {
+        if (flags == nullptr || !found || !isHostKind(found->kind)) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         *flags = found->flags;

@@ -31,8 +31,8 @@ CUstream handleOf(Stream& stream) {
 }
 
 CUresult query(CUstream handle, DefaultStream meaning) {
-    return withStream(handle, meaning, [](Stream& stream) {
-        return stream.idle() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return withStream(handle, meaning, [](Stream& stream) -> CUresult {
+        return stream.idle() ? stream.context().failure() : CUDA_ERROR_NOT_READY;
     });
 }
 

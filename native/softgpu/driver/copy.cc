@@ -85,7 +85,9 @@ CUresult copy(Stream& stream, const Side& to, const Side& from, const Extent& ex
 
     if (wait == Wait::yes || target.pageable) {
         stream.run([=] { copyRows(to, from, extent); });
-    } else if (source.pageable && !stream.idle()) {
+        return stream.context().failure();
+    }
+    if (source.pageable && !stream.idle()) {
         const auto taken = std::make_shared<Snapshot>(from, extent);
         stream.submit({[=] { copyRows(to, taken->side, extent); }, {}, false});
     } else if (source.pageable) {

@@ -54,16 +54,16 @@ inline CUresult usable(const Context& context) {
     return context.active() ? context.failure() : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/// For entry points that act in the current context: `body(context)`. Also after the body a failure
-/// that came meanwhile is what the program hears.
+/// For entry points that act in the current context: `body(context)`. What waits for work must ask
+/// for the context's failure afterwards; what only submits must not, or a launch would answer for
+/// its own kernel's fault whenever that happens to be quick.
 template <typename Body>
 CUresult withContext(const Body& body) {
     return withDriver([&]() -> CUresult {
         const auto context = ContextStack::ofThread().current();
         if (!context) return CUDA_ERROR_INVALID_CONTEXT;
         if (const CUresult failed = usable(*context)) return failed;
-        const CUresult result = body(*context);
-        return result == CUDA_SUCCESS ? context->failure() : result;
+        return body(*context);
     });
 }
 
@@ -75,8 +75,7 @@ CUresult withContextOr(CUcontext handle, const Body& body) {
         const auto context = find<Context>(handle);
         if (!context) return CUDA_ERROR_INVALID_CONTEXT;
         if (const CUresult failed = usable(*context)) return failed;
-        const CUresult result = body(*context);
-        return result == CUDA_SUCCESS ? context->failure() : result;
+        return body(*context);
     });
 }
 
