@@ -11,6 +11,7 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { VERSION } from "../protocol/version.ts"
 import { print, tell } from "./output.ts"
 
@@ -47,6 +48,8 @@ const presenter: CliOutput.Presenter = {
 }
 
 const layer = Layer.mergeAll(
+  // Only the services log, each with a logger of its own: the default one would write to stdout.
+  Logger.layer([]),
   NodeServices.layer,
   CliOutput.layer(formatter),
   CliOutput.layerPresenter(presenter),

@@ -3,7 +3,7 @@ import * as Cause from "effect/Cause"
 import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { layerLogger } from "../nats/logger.ts"
-import { timeText } from "./output.ts"
+import { tell, timeText } from "./output.ts"
 
 const plain = (part: unknown): string => (part instanceof Error ? part.message : String(part))
 
@@ -14,6 +14,11 @@ const lines = Logger.make<unknown, void>(({ cause, date, logLevel, message }) =>
   const why = cause.reasons.length > 0 ? `\n${Cause.pretty(cause)}` : ""
   process.stderr.write(`${timeText(date.getTime())} ${mark}${text}${why}\n`)
 })
+
+/** What happens behind `attach -v`, in our voice. */
+export const layerVerbose: Layer.Layer<never> = Logger.layer([
+  Logger.make<unknown, void>(({ message }) => tell((Array.isArray(message) ? message : [message]).map(plain).join(" ")))
+])
 
 export const layerLog = (name: string, json: boolean): Layer.Layer<never> =>
   json ? (layerLogger({ name }) as Layer.Layer<never>) : Logger.layer([lines])

@@ -69,7 +69,10 @@ export const runAttach = Effect.fnUntraced(function* (input: AttachInput): Effec
     version: VERSION,
     log: input.verbose ? tell : () => {}
   }
-  return yield* attach({ request, argv: [program, ...args], env: process.env, addon, files, warn: tell }).pipe(
+  const run = attach({ request, argv: [program, ...args], env: process.env, addon, files, warn: tell }).pipe(
     Effect.provide(natsLayer(input, "juice attach"))
   )
+  if (!input.verbose) return yield* run
+  const { layerVerbose } = yield* Effect.promise(() => import("../log.ts"))
+  return yield* Effect.provide(run, layerVerbose)
 })
