@@ -3,7 +3,7 @@
 namespace juice {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr uint32_t kMaxDevices = 64;
 constexpr uint32_t kMaxEntries = 4096;
 
@@ -30,6 +30,8 @@ void put(Writer& out, const DeviceSnapshot& device) {
     put(out, device.attributes);
     put(out, device.limits);
     out.put(device.leastPriority).put(device.greatestPriority);
+    out.bytes(device.gpcOfTpc.data(), device.gpcOfTpc.size());
+    out.bytes(device.tpcInGpc.data(), device.tpcInGpc.size());
 }
 
 void get(Reader& in, DeviceSnapshot& device) {
@@ -41,6 +43,10 @@ void get(Reader& in, DeviceSnapshot& device) {
     get(in, device.limits);
     in.get(device.leastPriority);
     in.get(device.greatestPriority);
+    const Bytes gpcs = in.bytes(), places = in.bytes();
+    if (gpcs.size() != places.size()) return in.fail();
+    device.gpcOfTpc.assign(gpcs.begin(), gpcs.end());
+    device.tpcInGpc.assign(places.begin(), places.end());
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct DeviceSnapshot {
         attributes;  // CUdevice_attribute -> value; absent: the driver refused it
     std::map<int32_t, uint64_t> limits;  // CUlimit -> bytes or count, of a fresh context
     int32_t leastPriority = 0, greatestPriority = 0;
+    /// Where the multiprocessors sit, one byte a TPC (two multiprocessors): its GPC, and its place
+    /// in that GPC. cuBLASLt reads it through a private table. Empty where the driver does not
+    /// tell.
+    std::vector<uint8_t> gpcOfTpc, tpcInGpc;
 };
 
 struct Snapshot {

@@ -49,6 +49,12 @@ class TablesDriver final : public tables::Driver {
     int loadModule(void** module, const void* image) override {
         return cuModuleLoadData(reinterpret_cast<CUmodule*>(module), image);
     }
+    tables::Topology topology() override {
+        CUdevice ordinal = 0;
+        if (cuCtxGetDevice(&ordinal) != CUDA_SUCCESS) return {};
+        const DeviceSnapshot& device = *session::device(ordinal);
+        return {device.gpcOfTpc, device.tpcInGpc};
+    }
 };
 
 CUresult errorText(const char* (*text)(CUresult), CUresult error, const char** out) {

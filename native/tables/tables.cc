@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "native/tables/context_storage.h"
@@ -239,6 +240,42 @@ const Table<99>& toolsModule() {
     return table;
 }
 
+// TOPOLOGY, as asked by cuBLASLt on Hopper. Read off driver 580: slot 4 gives two arrays, one byte
+// a TPC, of the current context's device; slot 13 frees them. The caller knows their length, half
+// the number of multiprocessors.
+
+uint8_t* copyOf(std::span<const uint8_t> bytes) {
+    auto* const copy = static_cast<uint8_t*>(std::malloc(bytes.size()));
+    if (copy != nullptr) std::memcpy(copy, bytes.data(), bytes.size());
+    return copy;
+}
+
+int topologyOf(uint8_t** gpcOfTpc, uint8_t** tpcInGpc) {
+    if (gpcOfTpc == nullptr || tpcInGpc == nullptr) return kInvalidValue;
+    if (driver->currentContext() == nullptr) return kInvalidContext;
+    const Topology topology = driver->topology();
+    if (topology.gpcOfTpc.empty()) return kNotSupported;
+    *gpcOfTpc = copyOf(topology.gpcOfTpc);
+    *tpcInGpc = copyOf(topology.tpcInGpc);
+    return kSuccess;
+}
+
+int freeTopology(uint8_t* gpcOfTpc, uint8_t* tpcInGpc) {
+    std::free(gpcOfTpc);
+    std::free(tpcInGpc);
+    return kSuccess;
+}
+
+const Table<17>& topologyTable() {
+    static const Table<17> table = [] {
+        auto made = refusing<17>();
+        made[4] = slot(topologyOf);
+        made[13] = slot(freeTopology);
+        return made;
+    }();
+    return table;
+}
+
 template <size_t Words>
 const void* words(const Table<Words>& table) {
     return table.data();
@@ -274,6 +311,9 @@ constexpr Served kServed[] = {
     {{0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99,
       0x1e},
      [] { return words(toolsModule()); }},
+    {{0x17, 0x34, 0xdc, 0x26, 0x80, 0x0d, 0x47, 0x45, 0x87, 0x26, 0xc0, 0xf1, 0xe7, 0xdd, 0x8b,
+      0xca},
+     [] { return words(topologyTable()); }},
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 //   CONTEXT_CHECKS         two constants
 //   INTEGRITY_CHECK        an answer over the process, its tables and its devices
 //
-// Two more, TOOLS_CONTEXT and TOOLS_MODULE, are asked by cuBLAS and cuFFT, which fail without them.
-// All other tables are refused; programs live without them.
+// Three more are asked by libraries that fail without them: TOOLS_CONTEXT by cuBLAS and cuFFT,
+// TOOLS_MODULE by cuFFT, TOPOLOGY by cuBLASLt, which crashes when it is refused on a GPU that it
+// has kernels with clusters for. All other tables are refused; programs live without them.
 //
 // Use: implement Driver, call serve() once before the first getExportTable(), and contextGone()
 // whenever a context is destroyed or reset. Shared by the shim and the software GPU; each library
@@ -18,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace juice::tables {
 
@@ -25,6 +27,11 @@ namespace juice::tables {
 struct DeviceIdentity {
     uint8_t uuid[16];
     int32_t pciDomain, pciBus, pciDevice;
+};
+
+/// Where the multiprocessors of a GPU sit: for each TPC its GPC, and its place in that GPC.
+struct Topology {
+    std::span<const uint8_t> gpcOfTpc, tpcInGpc;
 };
 
 /// What the tables need to know of the driver that serves them. Called from any thread; none of
@@ -43,6 +50,8 @@ class Driver {
     virtual int primaryContext(int ordinal, void** context) = 0;
     /// Loads a module as cuModuleLoadData does, from a wrapper or a container.
     virtual int loadModule(void** module, const void* image) = 0;
+    /// Of the current context's device. Empty where it is not known: the answer is 801 then.
+    virtual Topology topology() { return {}; }
 };
 
 /// From now on the tables ask `driver`, which must live for ever.

@@ -9,7 +9,8 @@ namespace {
 constexpr int kLastAttribute = 147;
 constexpr char kSoftwareGpu[] = "Juice Software GPU";
 
-/// Attributes of memory that the host's CPU and the GPU would share. Here the CPU is the client's, elsewhere.
+/// Attributes of memory that the host's CPU and the GPU would share. Here the CPU is the client's,
+/// elsewhere.
 bool isSharedMemoryAttribute(int attribute) {
     return attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS ||
            attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS ||
@@ -44,6 +45,32 @@ std::string failure(const char* call, CUresult result) {
     return std::string(call) + " failed: " + describe(result) + "; " + cure(result);
 }
 
+/// Fills in where the multiprocessors of the current context's device sit, from the driver's
+/// private table (native/tables, TOPOLOGY); leaves it empty when the table is not the one that is
+/// known.
+void describeTopology(const DriverTable& driver, DeviceSnapshot& device) {
+    static const CUuuid id = {{0x17, 0x34, static_cast<char>(0xdc), 0x26, static_cast<char>(0x80),
+                               0x0d, 0x47, 0x45, static_cast<char>(0x87), 0x26,
+                               static_cast<char>(0xc0), static_cast<char>(0xf1),
+                               static_cast<char>(0xe7), static_cast<char>(0xdd),
+                               static_cast<char>(0x8b), static_cast<char>(0xca)}};
+    constexpr uint64_t kKnownSize = 136;
+    const void* found = nullptr;
+    if (driver.cuGetExportTable == nullptr ||
+        driver.cuGetExportTable(&found, &id) != CUDA_SUCCESS || found == nullptr)
+        return;
+    const auto* const words = static_cast<const uint64_t*>(found);
+    if (words[0] != kKnownSize) return;
+    const auto tell = reinterpret_cast<int (*)(uint8_t**, uint8_t**)>(words[4]);
+    const auto release = reinterpret_cast<int (*)(uint8_t*, uint8_t*)>(words[13]);
+    uint8_t *gpcs = nullptr, *places = nullptr;
+    if (tell(&gpcs, &places) != 0 || gpcs == nullptr || places == nullptr) return;
+    const auto tpcs = device.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] / 2;
+    device.gpcOfTpc.assign(gpcs, gpcs + tpcs);
+    device.tpcInGpc.assign(places, places + tpcs);
+    release(gpcs, places);
+}
+
 DeviceSnapshot describeDevice(const DriverTable& driver, CUdevice device) {
     DeviceSnapshot out;
     char text[256] = "";
@@ -71,6 +98,7 @@ DeviceSnapshot describeDevice(const DriverTable& driver, CUdevice device) {
             out.limits[limit] = value;
     }
     driver.cuCtxGetStreamPriorityRange(&out.leastPriority, &out.greatestPriority);
+    describeTopology(driver, out);
     return out;
 }
 

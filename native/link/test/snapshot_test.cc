@@ -18,6 +18,8 @@ Snapshot twoDevices() {
         device.attributes = {{1, 1024}, {75, 9}, {147, -1}};
         device.limits = {{0, 1024}, {2, 8u << 20}};
         device.leastPriority = 0;
+        device.gpcOfTpc = {0, 1, 0};
+        device.tpcInGpc = {0, 0, 1};
         device.greatestPriority = -5;
         snapshot.devices.push_back(device);
     }
@@ -42,6 +44,8 @@ TEST(Snapshot, ComesBackAsItWasWritten) {
         EXPECT_EQ(a.attributes, b.attributes);
         EXPECT_EQ(a.limits, b.limits);
         EXPECT_EQ(a.leastPriority, b.leastPriority);
+        EXPECT_EQ(a.gpcOfTpc, b.gpcOfTpc);
+        EXPECT_EQ(a.tpcInGpc, b.tpcInGpc);
         EXPECT_EQ(a.greatestPriority, b.greatestPriority);
     }
 }

@@ -47,6 +47,8 @@ struct FakeDriver : Driver {
         *context = reinterpret_cast<void*>(uintptr_t{0x1000} + ordinal);
         return 0;
     }
+    Topology topology() override { return {gpcs, places}; }
+    std::vector<uint8_t> gpcs, places;
     int loadModule(void** module, const void* image) override {
         loaded = image;
         *module = this;
@@ -72,6 +74,22 @@ class Tables : public testing::Test {
     static FakeDriver driver;
 };
 FakeDriver Tables::driver;
+
+TEST_F(Tables, TellWhereTheMultiprocessorsSit) {
+    const Uuid id = uuid("1734dc26800d47458726c0f1e7dd8bca");
+    auto* const tell = function<int(uint8_t**, uint8_t**)>(id, 4);
+    auto* const release = function<int(uint8_t*, uint8_t*)>(id, 13);
+    uint8_t *gpcs = nullptr, *places = nullptr;
+    EXPECT_EQ(tell(&gpcs, &places), 201) << "without a context";
+    driver.current = &driver;
+    EXPECT_EQ(tell(&gpcs, &places), 801) << "of a device that does not tell";
+    driver.gpcs = {0, 1, 0};
+    driver.places = {0, 0, 1};
+    ASSERT_EQ(tell(&gpcs, &places), 0);
+    EXPECT_EQ(std::vector<uint8_t>(gpcs, gpcs + 3), driver.gpcs);
+    EXPECT_EQ(std::vector<uint8_t>(places, places + 3), driver.places);
+    EXPECT_EQ(release(gpcs, places), 0);
+}
 
 TEST_F(Tables, BeginWithTheSizesThatARealDriverHas) {
     const auto size = [](const Uuid& id) { return reinterpret_cast<uintptr_t>(table(id)[0]); };
