@@ -176,9 +176,9 @@ int main(int argc, char** argv) {
     CHECK(cuMemFree_v2(dy));
     CHECK(cuMemFree_v2(dsum));
     CHECK(cuCtxDestroy_v2(context));
-    printf(
-        "saxpy_and_dot: %s on %s, %u elements, %u differ from the CPU, dot product off by %.1e\n",
-        ok ? "ok" : "WRONG", name, n, wrong, error < 0 ? -error : error);
+    /* The order of the atomic additions is the GPU's: within the bound, the last digits vary. */
+    printf("saxpy_and_dot: %s on %s, %u elements, %u differ from the CPU, dot product %s\n",
+           ok ? "ok" : "WRONG", name, n, wrong, ok ? "within 1e-4" : "too far off");
     free(x);
     free(y);
     free(expected);
