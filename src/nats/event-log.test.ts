@@ -97,7 +97,7 @@ const Live = Layer.unwrap(Effect.map(TestNatsServer, ({ url }) => layerNats({ se
 
 layer(Live, { excludeTestServices: true })("the event log on a real server", (it) => {
   suite<Nats>(it as never, (effect) =>
-    Effect.suspend(() => effect.pipe(Effect.provide(layerEventLog({ site: site() }))))
+    Effect.suspend(() => effect.pipe(Effect.provide(layerEventLog({ site: site(), maxBytes: 1 << 20 }))))
   )
 
   it.effect("takes its own stored message for a success when the answer was lost", () =>
@@ -107,7 +107,7 @@ layer(Live, { excludeTestServices: true })("the event log on a real server", (it
       // What a retry after a lost answer looks like: the same body at the same place.
       assert.strictEqual(yield* log.append(bytes("same"), 0), 1)
       assert.strictEqual((yield* log.extent).last, 1)
-    }).pipe(Effect.provide(layerEventLog({ site: site() })))
+    }).pipe(Effect.provide(layerEventLog({ site: site(), maxBytes: 1 << 20 })))
   )
 
   it.effect("lets only one of two writers with the same expectation win", () =>
@@ -121,7 +121,7 @@ layer(Live, { excludeTestServices: true })("the event log on a real server", (it
         }
       )
       assert.strictEqual(results.filter(({ _tag }) => _tag === "Success").length, 1)
-    }).pipe(Effect.provide(layerEventLog({ site: site() })))
+    }).pipe(Effect.provide(layerEventLog({ site: site(), maxBytes: 1 << 20 })))
   )
 
   it.effect("can be neither purged nor thinned out", () =>
@@ -134,7 +134,7 @@ layer(Live, { excludeTestServices: true })("the event log on a real server", (it
       const deleted = yield* Effect.exit(Effect.tryPromise(() => manager.streams.deleteMessage(log.stream, 1)))
       assert.strictEqual(purged._tag, "Failure")
       assert.strictEqual(deleted._tag, "Failure")
-    }).pipe(Effect.provide(layerEventLog({ site: site() })))
+    }).pipe(Effect.provide(layerEventLog({ site: site(), maxBytes: 1 << 20 })))
   )
 
   it.effect("is not used when the server keeps its stream otherwise than it must be", () =>
@@ -178,6 +178,6 @@ layer(Live, { excludeTestServices: true })("the event log on a real server", (it
       yield* log.append(bytes("c"), 2)
       const messages = yield* Fiber.join(follower)
       assert.strictEqual(messages.map(({ body }) => text(body)).join(""), "abc")
-    }).pipe(Effect.provide(layerEventLog({ site: site() })))
+    }).pipe(Effect.provide(layerEventLog({ site: site(), maxBytes: 1 << 20 })))
   )
 })

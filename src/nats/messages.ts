@@ -2,7 +2,9 @@
  * Messages of a stream as an Effect Stream: in order, without gap or repetition, unfiltered.
  */
 import type { JsMsg, PushConsumer } from "@nats-io/jetstream"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { Nats } from "./connection.ts"
@@ -17,6 +19,8 @@ export interface Stored {
 }
 
 const NANOS_PER_MS = 1_000_000
+/** Messages that wait for a slow reader. */
+const BUFFER = 4_096
 /** How often a follower compares what it has with what the server has. */
 const WATCH_INTERVAL = 2_000
 
@@ -68,25 +72,36 @@ export const readStream = (options: ReadOptions): Stream.Stream<Stored, NatsErro
           )
       )
 
-      const checked = (message: Stored): Effect.Effect<void, NatsError> => {
-        if (message.sequence < next) return Effect.void
-        const expected = next
-        next = message.sequence + 1
-        return message.sequence === expected || !options.contiguous
-          ? Effect.void
-          : Effect.fail(
-              new NatsError({ operation, reason: new Gap({ stream: options.stream, expected, got: message.sequence }) })
-            )
+      /** The error when a message does not follow the one before it. */
+      const gapAt = (sequence: number): NatsError | undefined => {
+        if (!options.contiguous || sequence === next) return undefined
+        const reason = new Gap({ stream: options.stream, expected: next, got: sequence })
+        return new NatsError({ operation, reason })
       }
 
-      const pass = Stream.unwrap(
-        Effect.map(open, (messages) =>
-          Stream.fromAsyncIterable(messages, natsError(operation)).pipe(
-            Stream.map(stored),
-            Stream.filter((message) => message.sequence >= next),
-            Stream.tap(checked)
+      /**
+       * Messages from where we stand, until the consumer ends. Pumped by a plain loop into a bounded queue, which is
+       * several times faster than an effect for each message; a full queue stops the loop, and with it the server.
+       */
+      const pass = Stream.callback<Stored, NatsError>(
+        Effect.fnUntraced(function* (queue) {
+          const messages = yield* open
+          const pump = async () => {
+            for await (const message of messages) {
+              if (message.seq < next) continue
+              const gap = gapAt(message.seq)
+              if (gap !== undefined) throw gap
+              next = message.seq + 1
+              const offered = stored(message)
+              if (!Queue.offerUnsafe(queue, offered)) await Effect.runPromise(Queue.offer(queue, offered))
+            }
+          }
+          pump().then(
+            () => Queue.endUnsafe(queue),
+            (cause) => Queue.failCauseUnsafe(queue, Cause.fail(natsError(operation)(cause)))
           )
-        )
+        }),
+        { bufferSize: BUFFER, strategy: "suspend" }
       )
 
       if (!options.follow) {
@@ -107,7 +122,7 @@ export const readStream = (options: ReadOptions): Stream.Stream<Stored, NatsErro
           before = ahead ? next : -1
         }
       })
-      return Stream.suspend(() => pass).pipe(
+      return pass.pipe(
         Stream.interruptWhen(stalled),
         // A consumer that could not be made or was lost is made again, where we stand; only a gap is final.
         Stream.catch((error) =>

@@ -22,11 +22,11 @@ const NANOS_PER_MS = 1_000_000
 /** A stream's wanted configuration: each field given here must come back from the server as it is. */
 export type WantedStream = Partial<StreamConfig> & Pick<StreamConfig, "name" | "subjects">
 
-/** Bytes of one log segment. */
-export const LOG_BYTES = 1024 * 1024 * 1024
+/** Bytes of one log segment. Servers set aside what a stream may grow to, so this must fit onto a small disk. */
+export const LOG_BYTES = 256 * 1024 * 1024
 /** Reports are kept this long: far longer than any leader needs to read them. */
 const REPORTS_AGE_MS = 7 * 24 * 3_600 * 1_000
-const REPORTS_BYTES = 256 * 1024 * 1024
+const REPORTS_BYTES = 32 * 1024 * 1024
 
 /**
  * A segment of the session log: nothing can be deleted or purged from it, and a full one refuses what is new rather

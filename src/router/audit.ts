@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { NatsError } from "../nats/errors.ts"
 import { EventLog } from "../nats/event-log.ts"
+import type { Stored } from "../nats/messages.ts"
 import { type Commit, chainHash, type Entry, genesis } from "../protocol/commit.ts"
 import { ChainBroken, type Malformed, type UnknownFormat } from "../protocol/errors.ts"
 import type { Event } from "../protocol/events.ts"
@@ -17,9 +18,9 @@ import { codeHash } from "./code-hash.ts"
 import { decide } from "./decide.ts"
 import { decideReport } from "./decide-report.ts"
 import { beginCommit, endCommit, foldEntry } from "./fold.ts"
-import { violations } from "./invariants.ts"
+import { hostViolations, sessionViolations, violations } from "./invariants.ts"
 import { linkCommit } from "./replica.ts"
-import { emptyState, type State } from "./state.ts"
+import { emptyState, type Host, type Session, type State } from "./state.ts"
 
 export interface Audited {
   readonly commits: number
@@ -46,8 +47,29 @@ const canonical = (value: unknown): string =>
       : part
   )
 
+/** Everything is looked at after so many commits; after each one, what it touched. */
+const WHOLE_EVERY = 1_000
+
+/** What is broken in the sessions and hosts that a commit touched. */
+const touchedViolations = (state: State, commit: Commit): ReadonlyArray<string> => {
+  const sessions = new Set<Session>()
+  const hosts = new Set<Host>()
+  const add = <T>(set: Set<T>, value: T | undefined) => value !== undefined && set.add(value)
+  for (const event of commit.entries.flatMap(({ events }) => events)) {
+    if (event.aggregate === "session") add(sessions, state.sessions.get(event.session))
+    if ("host" in event) add(hosts, state.hosts.get(event.host))
+  }
+  for (const { placement } of sessions) {
+    if (placement !== undefined) add(hosts, state.hosts.get(placement.host))
+  }
+  return [
+    ...[...sessions].flatMap((session) => sessionViolations(state, session)),
+    ...[...hosts].flatMap((host) => hostViolations(state, host))
+  ]
+}
+
 /** Folds one commit, checking it; a sentence when something is wrong. */
-const check = (state: State, commit: Commit, again: boolean, stored: { sequence: number; body: Uint8Array }) => {
+const check = (state: State, commit: Commit, again: boolean, stored: Stored): string | undefined => {
   beginCommit(state, commit)
   for (const [index, entry] of commit.entries.entries()) {
     if (again) {
@@ -60,7 +82,8 @@ const check = (state: State, commit: Commit, again: boolean, stored: { sequence:
   }
   endCommit(state, commit, stored.sequence, chainHash(stored.body))
   if (state.epoch !== commit.epoch) return `it claims epoch ${commit.epoch} where ${state.epoch} was elected`
-  return violations(state)[0]
+  const broken = stored.sequence % WHOLE_EVERY === 0 ? violations(state) : touchedViolations(state, commit)
+  return broken[0]
 }
 
 /** Verifies the log up to its present end; fails with ChainBroken at the first commit that does not hold. */
@@ -87,5 +110,9 @@ export const verifyLog: Effect.Effect<Audited, NatsError | Malformed | UnknownFo
         })
       )
     )
+    const [broken] = violations(state)
+    if (broken !== undefined) {
+      return yield* new ChainBroken({ stream: log.stream, sequence: state.position.sequence, detail: broken })
+    }
     return { commits: state.position.sequence, events, derived, head: state.head, state }
   })

@@ -11,7 +11,7 @@ import { decide, type Rejection } from "./decide.ts"
 import { decideReport } from "./decide-report.ts"
 import { fold, foldEntry, reportStanding } from "./fold.ts"
 import { violations } from "./invariants.ts"
-import { emptyState, REMEMBERED, type State } from "./state.ts"
+import { emptyState, FORGOTTEN_AT_ONCE, REMEMBERED, type State } from "./state.ts"
 import { gpu, requestBody } from "./testing.ts"
 
 const DEV = "dev" as Principal
@@ -419,7 +419,7 @@ describe("the memory of ended sessions", () => {
     scene.do(first.command)
     const { session } = first.body
     const requested = scene.session(session)
-    for (let n = 0; n <= REMEMBERED; n++) {
+    for (let n = 0; n < REMEMBERED + FORGOTTEN_AT_ONCE; n++) {
       const id = n.toString(16).padStart(32, "0") as SessionId
       scene.state.sessions.set(id, { ...requested, session: id, excluded: new Map(), running: new Set() })
       fold(scene.state, {

@@ -7,7 +7,7 @@ import type { Event, EventOf, HostEvent, RouterEvent, SessionEvent } from "../pr
 import type { GpuGrant } from "../protocol/gpu.ts"
 import type { CommandId, HostId, SessionId } from "../protocol/ids.ts"
 import type { Report } from "../protocol/reports.ts"
-import { type Host, newHost, REMEMBERED, type Session, type State } from "./state.ts"
+import { FORGOTTEN_AT_ONCE, type Host, newHost, REMEMBERED, type Session, type State } from "./state.ts"
 
 /** Incarnations that a host is remembered to have left behind. */
 const PAST = 16
@@ -156,9 +156,10 @@ const requested = (state: State, event: EventOf<"SessionRequested">, cause: Comm
   usage: { calls: 0, bytesIn: 0, bytesOut: 0, launches: 0, peakMemory: 0 }
 })
 
-/** Ended sessions are kept for a while, for those who ask again; the oldest are forgotten. */
+/** Ended sessions are kept for a while, for those who ask again; the oldest are forgotten, many at once. */
 const remember = (state: State, session: SessionId): void => {
   state.ended.add(session)
+  if (state.ended.size < REMEMBERED + FORGOTTEN_AT_ONCE) return
   for (const oldest of state.ended) {
     if (state.ended.size <= REMEMBERED) return
     state.ended.delete(oldest)

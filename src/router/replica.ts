@@ -71,19 +71,29 @@ export const makeReplica: Effect.Effect<Replica, never, EventLog | Scope.Scope> 
   const everyone = new Set<() => void>()
   const bySession = new Map<SessionId, Set<() => void>>()
 
-  const take = (message: Stored) =>
-    Effect.gen(function* () {
-      const commit = yield* Effect.fromResult(linkCommit(state, log.stream, message))
-      foldCommit(state, commit, message.sequence, chainHash(message.body))
-      for (const { events } of commit.entries) {
-        for (const event of events) if (event.aggregate === "session") wake(bySession.get(event.session))
+  const take = (message: Stored): Result.Result<void, LogFault> => {
+    const linked = linkCommit(state, log.stream, message)
+    if (Result.isFailure(linked)) return Result.fail(linked.failure)
+    foldCommit(state, linked.success, message.sequence, chainHash(message.body))
+    for (const { events } of linked.success.entries) {
+      for (const event of events) if (event.aggregate === "session") wake(bySession.get(event.session))
+    }
+    return Result.void
+  }
+
+  const takeAll = (messages: ReadonlyArray<Stored>): Effect.Effect<void, LogFault> =>
+    Effect.suspend(() => {
+      for (const message of messages) {
+        const taken = take(message)
+        if (Result.isFailure(taken)) return Effect.fail(taken.failure)
       }
       wake(everyone)
+      return Effect.void
     })
 
   yield* Effect.forkScoped(
     log.read({ from: 1, follow: true }).pipe(
-      Stream.runForEach(take),
+      Stream.runForEachArray(takeAll),
       Effect.catch((fault) => Deferred.fail(failed, fault))
     )
   )

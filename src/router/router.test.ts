@@ -34,7 +34,9 @@ const HOST = "gpu1" as HostId
 
 const startRouter = (site: Site, options: { readonly logBytes?: number } = {}) =>
   Effect.forkChild(
-    Effect.tapCause(runRouter({ site, ...options }), (cause) => Effect.logError("the router failed", cause))
+    Effect.tapCause(runRouter({ site, logBytes: 1 << 20, ...options }), (cause) =>
+      Effect.logError("the router failed", cause)
+    )
   )
 
 /** The events of a site's log, by type, once `last` is there; the chain, invariants and decisions are checked too. */
@@ -250,7 +252,7 @@ layer(layerTestNatsServerWith({ jetstream: false }), { excludeTestServices: true
       Effect.gen(function* () {
         const { url } = yield* TestNatsServer
         const error = yield* Effect.flip(
-          Effect.provide(runRouter({ site: newSite() }), layerNats({ servers: url, name: "test" }))
+          Effect.provide(runRouter({ site: newSite(), logBytes: 1 << 20 }), layerNats({ servers: url, name: "test" }))
         )
         assert.strictEqual(error._tag, "NoJetStream")
       })

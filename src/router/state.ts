@@ -103,6 +103,8 @@ export interface State {
 
 /** Ended sessions that the state remembers, so that a repeated request finds its end. The log has them all. */
 export const REMEMBERED = 10_000
+/** They are forgotten so many at a time: finding the oldest of a set costs a walk over what was deleted before. */
+export const FORGOTTEN_AT_ONCE = 1_000
 
 /** The state before the first commit of a log whose stream has this name. */
 export const emptyState = (segment: number, head: string): State => ({

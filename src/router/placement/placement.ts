@@ -52,22 +52,40 @@ export type Found =
 /** How many of the best candidates a decision records. */
 const BEST = 3
 
+interface Scored {
+  readonly candidate: Candidate
+  readonly score: number
+}
+
+const isBetter = (a: Scored, b: Scored): boolean =>
+  a.score > b.score || (a.score === b.score && a.candidate.host.host < b.candidate.host.host)
+
+/** Puts a candidate among the best few, if it is one of them. */
+const keepBest = (best: Array<Scored>, scored: Scored): void => {
+  const at = best.findIndex((other) => isBetter(scored, other))
+  if (at !== -1) best.splice(at, 0, scored)
+  else if (best.length < BEST) best.push(scored)
+  if (best.length > BEST) best.pop()
+}
+
 /** The best host for what is asked, among those that have not left. */
 export const place = (hosts: Iterable<Host>, ask: Ask): Found => {
   const rejected: Record<string, number> = {}
-  const candidates: Array<{ readonly candidate: Candidate; readonly score: number }> = []
+  const best: Array<Scored> = []
   let considered = 0
   for (const host of hosts) {
     if (host.left) continue
     considered += 1
     const fit = tryHost(host, ask)
     if (typeof fit === "string") rejected[fit] = (rejected[fit] ?? 0) + 1
-    else candidates.push({ candidate: fit, score: scorer.score(fit) })
+    else keepBest(best, { candidate: fit, score: scorer.score(fit) })
   }
-  candidates.sort((a, b) => b.score - a.score || (a.candidate.host.host < b.candidate.host.host ? -1 : 1))
-  const best = candidates.slice(0, BEST).map(({ candidate, score }) => ({ host: candidate.host.host, score }))
-  const why: PlacementWhy = { hosts: considered, rejected, best }
-  const first = candidates[0]
+  const why: PlacementWhy = {
+    hosts: considered,
+    rejected,
+    best: best.map(({ candidate, score }) => ({ host: candidate.host.host, score }))
+  }
+  const first = best[0]
   return first === undefined ? { _tag: "NotFound", why } : { _tag: "Found", candidate: first.candidate, why }
 }
 
@@ -76,26 +94,28 @@ const tryHost = (host: Host, ask: Ask): Candidate | string => {
   for (const predicate of hostPredicates) {
     if (!predicate.test(host, ask)) return predicate.name
   }
-  let gpus = [...host.gpus.values()]
-  for (const predicate of gpuPredicates) {
-    gpus = gpus.filter((charge) => predicate.test(charge, ask))
-    if (gpus.length < ask.request.count) return predicate.name
+  // passed[i]: how many GPUs pass the predicates up to and with the i-th.
+  const passed = new Array<number>(gpuPredicates.length).fill(0)
+  const suitable: Array<GpuCharge> = []
+  for (const charge of host.gpus.values()) {
+    let at = 0
+    while (at < gpuPredicates.length && gpuPredicates[at]!.test(charge, ask)) passed[at++]! += 1
+    if (at === gpuPredicates.length) suitable.push(charge)
   }
-  const grants = pick(gpus, ask.request)
+  const failed = passed.findIndex((count) => count < ask.request.count)
+  if (failed !== -1) return gpuPredicates[failed]!.name
+  const grants = pick(suitable, ask.request)
   return grants === undefined ? "not enough free" : { host, grants }
 }
 
 /** As many of these GPUs as asked for, as they are free: whole ones in order, shares where most is taken already. */
-const pick = (
-  gpus: ReadonlyArray<GpuCharge>,
-  request: GpuRequest
-): readonly [GpuGrant, ...Array<GpuGrant>] | undefined => {
+const pick = (gpus: ReadonlyArray<GpuCharge>, request: GpuRequest): Candidate["grants"] | undefined => {
   const whole = request.vram === undefined && request.share === undefined
-  const free = whole
-    ? gpus.filter(({ sessions }) => sessions === 0)
-    : gpus
-        .filter((charge) => !charge.exclusive && charge.gpu.vram - charge.reserved >= shareOf(charge, request))
-        .sort((a, b) => b.reserved - a.reserved)
+  const free = gpus.filter((charge) =>
+    whole ? charge.sessions === 0 : !charge.exclusive && charge.gpu.vram - charge.reserved >= shareOf(charge, request)
+  )
+  if (free.length < request.count) return undefined
+  if (!whole) free.sort((a, b) => b.reserved - a.reserved)
   const [first, ...rest] = free.slice(0, request.count).map(
     (charge): GpuGrant => ({
       uuid: charge.gpu.uuid,
@@ -103,7 +123,7 @@ const pick = (
       exclusive: whole
     })
   )
-  return first === undefined || rest.length + 1 < request.count ? undefined : [first, ...rest]
+  return first === undefined ? undefined : [first, ...rest]
 }
 
 /** The bytes of a GPU that a share takes. */
