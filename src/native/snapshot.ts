@@ -4,7 +4,7 @@
  */
 import { Reader } from "./codec.ts"
 
-const FORMAT = 1
+const FORMAT = 2
 const MAX_DEVICES = 64
 
 export interface SnapshotDevice {
@@ -49,6 +49,9 @@ const walk = (
     for (let left = reader.u32(); left > 0 && reader.ok; left--) attributes.set(reader.i32(), reader.i32())
     reader.take(reader.u32() * 12)
     reader.take(8)
+    // Where the multiprocessors sit: for the client, not for us.
+    reader.bytes()
+    reader.bytes()
     const [major, minor] = [attributes.get(CAPABILITY_MAJOR) ?? 0, attributes.get(CAPABILITY_MINOR) ?? 0]
     devices.push({ name, uuid, totalMemory, computeCapability: `${major}.${minor}` })
   }
