@@ -46,48 +46,47 @@ class HostileClient : public testing::TestWithParam<Hostility> {};
 const std::vector<uint8_t> kByte(1, 7);
 const std::vector<uint8_t> kLarge(wire::kChunkSize, 7);
 
-INSTANTIATE_TEST_SUITE_P(
-    Frames, HostileClient,
-    testing::Values(
-        Hostility{"UnknownKind", headerOnly([](auto& h) { h.kind = 99; }), "unknown kind 99"},
-        Hostility{"HugeCall", headerOnly([](auto& h) { h.size = wire::kMaxPayload + 1; }),
-                  "a call frame of 1048577 bytes"},
-        Hostility{"ReservedByte", headerOnly([](auto& h) { h.reserved = 1; }), "unknown flags"},
-        Hostility{"Flags", headerOnly([](auto& h) { h.flags = 1; }), "unknown flags"},
-        Hostility{"Epoch", headerOnly([](auto& h) { h.epoch = 1; }), "of epoch 1"},
-        Hostility{"SequenceGap", callBytes(2, 0, 1, {}), "sequence 2 where 1 was next"},
-        Hostility{"SequenceRepeated", join({callBytes(1, 0, 1, {}), callBytes(1, 0, 1, {})}),
-                  "sequence 1 where 2 was next"},
-        Hostility{"RequestRepeated", join({callBytes(1, 5, 1, {}), callBytes(2, 5, 1, {})}),
-                  "used request number 5"},
-        Hostility{"Reply", replyBytes(1, 1, 1, {}, {}), "from the wrong end"},
-        Hostility{"Credit", creditFrame(wire::kChunkSize, 0), "from the wrong end"},
-        Hostility{"SecondHello", immediateFrame(Kind::hello, std::vector<uint8_t>(43)),
-                  "second handshake"},
-        Hostility{"AckOfTheFuture", ackFrame(1, 1), "impossible acknowledgement"},
-        Hostility{"MalformedGoodbye", immediateFrame(Kind::goodbye, std::vector<uint8_t>(9, 255)),
-                  "malformed goodbye"},
-        Hostility{"OrderedAck", headerOnly([](auto& h) {
-                      h.kind = static_cast<uint8_t>(Kind::ack);
-                      h.size = 16;
-                  }),
-                  "fields of an ordered one"},
-        Hostility{"EmptyChunk", chunkBytes({1, 0, 0}, {}), "a chunk frame of 24 bytes"},
-        Hostility{"ChunkOfTransferNought", chunkBytes({0, 0, 0}, kByte), "transfer 0"},
-        Hostility{"ChunkWithOrdinal", chunkBytes({1, 1, 0}, kByte), "ordinal 1"},
-        Hostility{"ChunkBeyondAllMemory", chunkBytes({1, 0, UINT64_MAX}, kByte),
-                  "beyond all memory"},
-        Hostility{"ChunkTwice", join({chunkBytes({1, 0, 4}, kByte), chunkBytes({1, 0, 4}, kByte)}),
-                  "repeats bytes"},
-        Hostility{"GrantNeverGiven", chunkBytes({1, 0, 0}, kByte, wire::kGranted),
-                  "beyond the credit"},
-        Hostility{"ChunksBeyondCredit",
-                  join({chunkBytes({1, 0, 0}, kByte), chunkBytes({2, 0, 0}, kByte),
-                        chunkBytes({3, 0, 0}, kByte), chunkBytes({4, 0, 0}, kByte),
-                        chunkBytes({5, 0, 0}, kByte), chunkBytes({6, 0, 0}, kByte),
-                        chunkBytes({7, 0, 0}, kByte), chunkBytes({8, 0, 0}, kByte)}),
-                  "beyond the credit"}),
-    [](const auto& info) { return info.param.name; });
+std::vector<Hostility> hostileClients() {
+    return {
+        {"UnknownKind", headerOnly([](auto& h) { h.kind = 99; }), "unknown kind 99"},
+        {"HugeCall", headerOnly([](auto& h) { h.size = wire::kMaxPayload + 1; }),
+         "a call frame of 1048577 bytes"},
+        {"ReservedByte", headerOnly([](auto& h) { h.reserved = 1; }), "unknown flags"},
+        {"Flags", headerOnly([](auto& h) { h.flags = 1; }), "unknown flags"},
+        {"Epoch", headerOnly([](auto& h) { h.epoch = 1; }), "of epoch 1"},
+        {"SequenceGap", callBytes(2, 0, 1, {}), "sequence 2 where 1 was next"},
+        {"SequenceRepeated", join({callBytes(1, 0, 1, {}), callBytes(1, 0, 1, {})}),
+         "sequence 1 where 2 was next"},
+        {"RequestRepeated", join({callBytes(1, 5, 1, {}), callBytes(2, 5, 1, {})}),
+         "used request number 5"},
+        {"Reply", replyBytes(1, 1, 1, {}, {}), "from the wrong end"},
+        {"Credit", creditFrame(wire::kChunkSize, 0), "from the wrong end"},
+        {"SecondHello", immediateFrame(Kind::hello, std::vector<uint8_t>(43)), "second handshake"},
+        {"AckOfTheFuture", ackFrame(1, 1), "impossible acknowledgement"},
+        {"MalformedGoodbye", immediateFrame(Kind::goodbye, std::vector<uint8_t>(9, 255)),
+         "malformed goodbye"},
+        {"OrderedAck", headerOnly([](auto& h) {
+             h.kind = static_cast<uint8_t>(Kind::ack);
+             h.size = 16;
+         }),
+         "fields of an ordered one"},
+        {"EmptyChunk", chunkBytes({1, 0, 0}, {}), "a chunk frame of 24 bytes"},
+        {"ChunkOfTransferNought", chunkBytes({0, 0, 0}, kByte), "transfer 0"},
+        {"ChunkWithOrdinal", chunkBytes({1, 1, 0}, kByte), "ordinal 1"},
+        {"ChunkBeyondAllMemory", chunkBytes({1, 0, UINT64_MAX}, kByte), "beyond all memory"},
+        {"ChunkTwice", join({chunkBytes({1, 0, 4}, kByte), chunkBytes({1, 0, 4}, kByte)}),
+         "repeats bytes"},
+        {"GrantNeverGiven", chunkBytes({1, 0, 0}, kByte, wire::kGranted), "beyond the credit"},
+        {"ChunksBeyondCredit",
+         join({chunkBytes({1, 0, 0}, kByte), chunkBytes({2, 0, 0}, kByte),
+               chunkBytes({3, 0, 0}, kByte), chunkBytes({4, 0, 0}, kByte),
+               chunkBytes({5, 0, 0}, kByte), chunkBytes({6, 0, 0}, kByte),
+               chunkBytes({7, 0, 0}, kByte), chunkBytes({8, 0, 0}, kByte)}),
+         "beyond the credit"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Frames, HostileClient, testing::ValuesIn(hostileClients()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(HostileClient, BreaksItsOwnLinkOnly) {
     RawClient raw;
@@ -188,55 +187,53 @@ wire::ReplyHead head(uint64_t executed, uint64_t landed) {
     return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Frames, HostileWorker,
-    testing::Values(
-        Hostility{"UnknownKind", headerOnly([](auto& h) { h.kind = 99; }), "unknown kind 99"},
-        Hostility{"Call", callBytes(1, 0, 1, {}), "from the wrong end"},
-        Hostility{"ShortReply",
-                  frameBytes(
-                      [] {
-                          auto h = immediate(Kind::reply, 0);
-                          h.sequence = 1;
-                          return h;
-                      }(),
-                      kByte),
-                  "a reply frame of 1 bytes"},
-        Hostility{"SequenceGap", replyBytes(2, 1, 7, {}, {}), "sequence 2 where 1 was next"},
-        Hostility{"UnknownRequest", replyBytes(1, 9, 7, {}, {}), "which was never made"},
-        Hostility{"AnsweredTwice", join({replyBytes(1, 2, 7, {}, {}), replyBytes(2, 2, 7, {}, {})}),
-                  "a second answer to request 2"},
-        Hostility{"OtherOpcode", replyBytes(1, 1, 8, {}, {}), "another opcode"},
-        Hostility{"ExecutedTheFuture", replyBytes(1, 1, 7, head(3, 0), {}),
-                  "impossible number of executed"},
-        Hostility{"LandedTheFuture", replyBytes(1, 1, 7, head(0, 3), {}), "impossible transfers"},
-        Hostility{"LandedBackwards",
-                  join({chunkBytes({1, 1, 0}, std::vector<uint8_t>(100)),
-                        replyBytes(1, 2, 7, head(0, 1), {}), replyBytes(2, 1, 7, head(0, 0), {})}),
-                  "impossible transfers"},
-        Hostility{"AckOfTheFuture", ackFrame(5, 1), "impossible acknowledgement"},
-        Hostility{"ExecutedMoreThanReceived", ackFrame(1, 2), "impossible acknowledgement"},
-        Hostility{"CreditOverflow", creditFrame(wire::kChunkSize, 0),
-                  "more credit than its window"},
-        Hostility{"OddCredit", creditFrame(1, 0), "a credit of 1 bytes"},
-        Hostility{"HugeCredit", creditFrame(UINT64_MAX / wire::kChunkSize * wire::kChunkSize, 0),
-                  "a credit of"},
-        Hostility{"GrantForNothing", creditFrame(wire::kChunkSize, 77), "does not exist"},
-        Hostility{"UnexpectedChunk", chunkBytes({9, 1, 0}, kByte), "which nobody expects"},
-        Hostility{"ChunkBeyond", chunkBytes({1, 1, 100}, kByte), "reaches beyond its 100 bytes"},
-        Hostility{"ChunkFarBeyond", chunkBytes({1, 1, UINT64_MAX}, kByte),
-                  "reaches beyond its 100 bytes"},
-        Hostility{"ChunkTwice", join({chunkBytes({1, 1, 4}, kByte), chunkBytes({1, 1, 4}, kByte)}),
-                  "repeats bytes"},
-        Hostility{"OrdinalNought", chunkBytes({1, 0, 0}, kByte), "impossible ordinal"},
-        Hostility{"OrdinalOfTheFuture", chunkBytes({1, 3, 0}, kByte), "impossible ordinal"},
-        Hostility{"TwoOrdinals", join({chunkBytes({1, 1, 0}, kByte), chunkBytes({1, 2, 1}, kByte)}),
-                  "under two ordinals"},
-        Hostility{"OrdinalShared",
-                  join({chunkBytes({1, 1, 0}, kByte), chunkBytes({2, 1, 0}, kByte)}),
-                  "impossible ordinal"},
-        Hostility{"ShortFault", immediateFrame(Kind::fault, kByte), "a fault frame of 1 bytes"}),
-    [](const auto& info) { return info.param.name; });
+std::vector<Hostility> hostileWorkers() {
+    return {
+        {"UnknownKind", headerOnly([](auto& h) { h.kind = 99; }), "unknown kind 99"},
+        {"Call", callBytes(1, 0, 1, {}), "from the wrong end"},
+        {"ShortReply",
+         frameBytes(
+             [] {
+                 auto h = immediate(Kind::reply, 0);
+                 h.sequence = 1;
+                 return h;
+             }(),
+             kByte),
+         "a reply frame of 1 bytes"},
+        {"SequenceGap", replyBytes(2, 1, 7, {}, {}), "sequence 2 where 1 was next"},
+        {"UnknownRequest", replyBytes(1, 9, 7, {}, {}), "which was never made"},
+        {"AnsweredTwice", join({replyBytes(1, 2, 7, {}, {}), replyBytes(2, 2, 7, {}, {})}),
+         "a second answer to request 2"},
+        {"OtherOpcode", replyBytes(1, 1, 8, {}, {}), "another opcode"},
+        {"ExecutedTheFuture", replyBytes(1, 1, 7, head(3, 0), {}), "impossible number of executed"},
+        {"LandedTheFuture", replyBytes(1, 1, 7, head(0, 3), {}), "impossible transfers"},
+        {"LandedBackwards",
+         join({chunkBytes({1, 1, 0}, std::vector<uint8_t>(100)),
+               replyBytes(1, 2, 7, head(0, 1), {}), replyBytes(2, 1, 7, head(0, 0), {})}),
+         "impossible transfers"},
+        {"AckOfTheFuture", ackFrame(5, 1), "impossible acknowledgement"},
+        {"ExecutedMoreThanReceived", ackFrame(1, 2), "impossible acknowledgement"},
+        {"CreditOverflow", creditFrame(wire::kChunkSize, 0), "more credit than its window"},
+        {"OddCredit", creditFrame(1, 0), "a credit of 1 bytes"},
+        {"HugeCredit", creditFrame(UINT64_MAX / wire::kChunkSize * wire::kChunkSize, 0),
+         "a credit of"},
+        {"GrantForNothing", creditFrame(wire::kChunkSize, 77), "does not exist"},
+        {"UnexpectedChunk", chunkBytes({9, 1, 0}, kByte), "which nobody expects"},
+        {"ChunkBeyond", chunkBytes({1, 1, 100}, kByte), "reaches beyond its 100 bytes"},
+        {"ChunkFarBeyond", chunkBytes({1, 1, UINT64_MAX}, kByte), "reaches beyond its 100 bytes"},
+        {"ChunkTwice", join({chunkBytes({1, 1, 4}, kByte), chunkBytes({1, 1, 4}, kByte)}),
+         "repeats bytes"},
+        {"OrdinalNought", chunkBytes({1, 0, 0}, kByte), "impossible ordinal"},
+        {"OrdinalOfTheFuture", chunkBytes({1, 3, 0}, kByte), "impossible ordinal"},
+        {"TwoOrdinals", join({chunkBytes({1, 1, 0}, kByte), chunkBytes({1, 2, 1}, kByte)}),
+         "under two ordinals"},
+        {"OrdinalShared", join({chunkBytes({1, 1, 0}, kByte), chunkBytes({2, 1, 0}, kByte)}),
+         "impossible ordinal"},
+        {"ShortFault", immediateFrame(Kind::fault, kByte), "a fault frame of 1 bytes"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Frames, HostileWorker, testing::ValuesIn(hostileWorkers()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(HostileWorker, BreaksTheLinkAndReleasesWhoWaits) {
     RawServer raw;

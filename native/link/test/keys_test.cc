@@ -5,8 +5,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <regex>
-#include <sstream>
 
 namespace juice {
 namespace {
@@ -38,14 +36,14 @@ std::array<uint8_t, N> fixed(const std::string& text) {
 /// Every value of `field` in the golden file, in order.
 std::vector<std::string> golden(const std::string& field) {
     std::ifstream file(JUICE_WIRE_DATA "/keys.json");
-    std::stringstream text;
-    text << file.rdbuf();
-    const std::string all = text.str();
-    const std::regex pattern("\"" + field + "\": \"?([^\",\\n]*)\"?");
+    const std::string before = "\"" + field + "\": ";
     std::vector<std::string> out;
-    for (auto it = std::sregex_iterator(all.begin(), all.end(), pattern);
-         it != std::sregex_iterator(); ++it)
-        out.push_back((*it)[1]);
+    for (std::string line; std::getline(file, line);) {
+        size_t at = line.find(before);
+        if (at == std::string::npos) continue;
+        at = line.find_first_not_of('"', at + before.size());
+        out.push_back(line.substr(at, line.find_first_of("\",", at) - at));
+    }
     return out;
 }
 
