@@ -14,7 +14,7 @@ namespace juice::softgpu {
 /// Zeroed memory aligned for lane vectors.
 class AlignedBytes {
   public:
-    AlignedBytes() = default;
+    AlignedBytes() {}
     explicit AlignedBytes(size_t size);
     uint8_t* data() const { return data_.get(); }
     size_t size() const { return size_; }
@@ -25,6 +25,23 @@ class AlignedBytes {
     };
     std::unique_ptr<uint8_t[], Free> data_;
     size_t size_ = 0;
+};
+
+/// Zeroed pages straight from the system. Programs see addresses in here as device pointers, so
+/// they must lie where a driver's memory does and not in the process's heap.
+class Pages {
+  public:
+    Pages() = default;
+    explicit Pages(size_t size);
+    uint8_t* data() const { return data_.get(); }
+    size_t size() const { return data_.get_deleter().size; }
+
+  private:
+    struct Unmap {
+        size_t size;
+        void operator()(uint8_t* p) const;
+    };
+    std::unique_ptr<uint8_t[], Unmap> data_;
 };
 
 /// Where a byte range moves when a call passes arguments or results through local memory.
@@ -50,7 +67,7 @@ struct Code {
     std::vector<Copy> copies;       // of calls
     AlignedBytes constants;
     std::vector<FunctionCode> functions;
-    AlignedBytes globals;  // all module variables, one range
+    Pages globals;  // all module variables, one range
     uint32_t version = 0;
 
     const FunctionCode* functionAt(uint32_t pc) const;

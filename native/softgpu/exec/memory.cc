@@ -76,7 +76,7 @@ bool findRange(Exec& x, uint64_t address, uint64_t bytes) {
         std::swap(cache.ways[0], cache.ways[way]);
         return true;
     }
-    auto whole = [](const AlignedBytes& memory) {
+    auto whole = [](const auto& memory) {
         auto begin = reinterpret_cast<uint64_t>(memory.data());
         return RangeCache::Range{begin, begin + memory.size()};
     };

@@ -1,4 +1,6 @@
 // Grids: blocks spread over the pool, faults gathered into one result.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -105,6 +107,18 @@ AlignedBytes::AlignedBytes(size_t size) : size_(size) {
 
 void AlignedBytes::Free::operator()(uint8_t* p) const {
     std::free(p);
+}
+
+Pages::Pages(size_t size) {
+    if (size == 0) return;
+    void* memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    data_ = {static_cast<uint8_t*>(memory), Unmap{size}};
+}
+
+void Pages::Unmap::operator()(uint8_t* p) const {
+    munmap(p, size);
 }
 
 const FunctionCode* Code::functionAt(uint32_t pc) const {

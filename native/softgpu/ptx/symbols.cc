@@ -92,7 +92,7 @@ void Symbols::placeGlobals(const Module& module, Code& code, std::vector<GlobalI
         total += variable.size;
         if (total > kMaxGlobals) refuse(variable.line, "the module's variables are too large");
     }
-    code.globals = AlignedBytes(total);
+    code.globals = Pages(total);
     auto base = reinterpret_cast<uint64_t>(code.globals.data());
     for (const Variable& variable : module.variables) {
         auto found = symbols_.find(variable.name);
