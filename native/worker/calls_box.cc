@@ -61,7 +61,9 @@ struct Copy {
     Bytes inlined;
 };
 
-bool isPacked(Place place) { return place == Place::inlined || place == Place::transfer; }
+bool isPacked(Place place) {
+    return place == Place::inlined || place == Place::transfer;
+}
 
 /// False when the payload makes no sense at all.
 bool decode(Incoming& in, Copy& out) {
@@ -148,29 +150,28 @@ CUresult finish(Incoming& in, const Copy& copy, std::shared_ptr<Packed> packed,
     }
     if (copy.target == Place::mirror) {
         mirror->leaving.fetch_add(1);
-        worker.completions.after(context, copy.stream, true,
-                                 [&worker, box = copy.box, bytes = copy.bytes, mirror,
-                                  packed](CUresult result) {
-                                     if (result == CUDA_SUCCESS) {
-                                         pack(box, packed->data());
-                                         send(worker, box.transfer, bytes, packed);
-                                     }
-                                     mirror->leaving.fetch_sub(1);
-                                 });
+        worker.completions.after(
+            context, copy.stream, true,
+            [&worker, box = copy.box, bytes = copy.bytes, mirror, packed](CUresult result) {
+                if (result == CUDA_SUCCESS) {
+                    pack(box, packed->data());
+                    send(worker, box.transfer, bytes, packed);
+                }
+                mirror->leaving.fetch_sub(1);
+            });
         if (copy.box.wait == 0) return CUDA_SUCCESS;
         return worker.awaitStream(in, copy.stream, [](CUresult r, Writer&) { return r; });
     }
-    return worker.awaitStream(
-        in, copy.stream,
-        [&worker, target = copy.target, bytes = copy.bytes, packed,
-         transfer = copy.box.target.where](CUresult result, Writer& out) {
-            if (result != CUDA_SUCCESS) return result;
-            if (target == Place::inlined)
-                out.raw(packed->data(), bytes);
-            else
-                send(worker, transfer, bytes, packed);
-            return CUDA_SUCCESS;
-        });
+    return worker.awaitStream(in, copy.stream,
+                              [&worker, target = copy.target, bytes = copy.bytes, packed,
+                               transfer = copy.box.target.where](CUresult result, Writer& out) {
+                                  if (result != CUDA_SUCCESS) return result;
+                                  if (target == Place::inlined)
+                                      out.raw(packed->data(), bytes);
+                                  else
+                                      send(worker, transfer, bytes, packed);
+                                  return CUDA_SUCCESS;
+                              });
 }
 
 }  // namespace
@@ -187,8 +188,8 @@ CUresult custom_cuMemcpy3DAsync_v2(Incoming& in) {
     if (result == CUDA_SUCCESS) result = check(in, copy, copy.box.target, mirror);
 
     std::shared_ptr<Packed> packed;
-    const bool needsPacked = copy.source != Place::device ? isPacked(copy.source)
-                                                          : copy.target != Place::device;
+    const bool needsPacked =
+        copy.source != Place::device ? isPacked(copy.source) : copy.target != Place::device;
     if (result == CUDA_SUCCESS && needsPacked) {
         packed = std::make_shared<Packed>(copy.bytes);
         if (packed->data() == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -83,8 +83,8 @@ CUresult custom_cuCtxDestroy_v2(Incoming& in) {
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     const auto context = in.worker().contexts.find(call.id);
     if (context == nullptr || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
-    return in.worker().endContext(
-        context, [&] { return in.driver().cuCtxDestroy_v2(context->handle); });
+    return in.worker().endContext(context,
+                                  [&] { return in.driver().cuCtxDestroy_v2(context->handle); });
 }
 
 CUresult custom_cuCtxSynchronize(Incoming& in) {

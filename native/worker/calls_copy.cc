@@ -24,26 +24,25 @@ CUresult copyOutInlined(Incoming& in, const custom::CopyOut& call, CUstream stre
     Worker& worker = in.worker();
     void* piece = worker.staging.take();
     while (piece == nullptr) piece = worker.staging.take(1000);
-    const CUresult result =
-        in.driver().cuMemcpyDtoHAsync_v2(piece, call.source, call.size, stream);
+    const CUresult result = in.driver().cuMemcpyDtoHAsync_v2(piece, call.source, call.size, stream);
     if (result != CUDA_SUCCESS) {
         worker.staging.give(piece);
         return result;
     }
-    return worker.awaitStream(
-        in, stream, [&worker, piece, size = call.size](CUresult waited, Writer& out) {
-            if (waited == CUDA_SUCCESS) out.raw(piece, size);
-            worker.staging.give(piece);
-            return waited;
-        });
+    return worker.awaitStream(in, stream,
+                              [&worker, piece, size = call.size](CUresult waited, Writer& out) {
+                                  if (waited == CUDA_SUCCESS) out.raw(piece, size);
+                                  worker.staging.give(piece);
+                                  return waited;
+                              });
 }
 
 CUresult copyOutToMirror(Incoming& in, const custom::CopyOut& call, CUstream stream) {
     Worker& worker = in.worker();
     auto mirror = worker.mirrors.holding(call.address, call.size);
     if (mirror == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const CUresult result = in.driver().cuMemcpyDtoHAsync_v2(
-        reinterpret_cast<void*>(call.address), call.source, call.size, stream);
+    const CUresult result = in.driver().cuMemcpyDtoHAsync_v2(reinterpret_cast<void*>(call.address),
+                                                             call.source, call.size, stream);
     if (result != CUDA_SUCCESS) return result;
     sendFromMirror(worker, stream, std::move(mirror), call.address, call.size, call.transfer);
     if (call.wait == 0) return CUDA_SUCCESS;
@@ -58,8 +57,7 @@ CUresult custom_cuMemcpyHtoDAsync_v2(Incoming& in) {
     if (host > custom::Host::mirror ||
         (host == custom::Host::inlined && call.size > wire::kInlineLimit))
         in.reader().fail();
-    const Bytes inlined =
-        host == custom::Host::inlined ? in.reader().take(call.size) : Bytes{};
+    const Bytes inlined = host == custom::Host::inlined ? in.reader().take(call.size) : Bytes{};
     const CUstream stream = in.stream(call.stream);
     const CUresult bad = in.done();
     Worker& worker = in.worker();

@@ -260,16 +260,16 @@ CUresult custom_cuLibraryUnload(Incoming& in) {
 CUresult custom_cuModuleGetGlobal_v2(Incoming& in) {
     return global(in, ObjectKind::module,
                   [&](void* parent, const char* name, CUdeviceptr* address, size_t* size) {
-                      return in.driver().cuModuleGetGlobal_v2(
-                          address, size, static_cast<CUmodule>(parent), name);
+                      return in.driver().cuModuleGetGlobal_v2(address, size,
+                                                              static_cast<CUmodule>(parent), name);
                   });
 }
 
 CUresult custom_cuLibraryGetGlobal(Incoming& in) {
     return global(in, ObjectKind::library,
                   [&](void* parent, const char* name, CUdeviceptr* address, size_t* size) {
-                      return in.driver().cuLibraryGetGlobal(
-                          address, size, static_cast<CUlibrary>(parent), name);
+                      return in.driver().cuLibraryGetGlobal(address, size,
+                                                            static_cast<CUlibrary>(parent), name);
                   });
 }
 
@@ -277,8 +277,8 @@ CUresult custom_cuLibraryGetManaged(Incoming& in) {
     if (in.driver().cuLibraryGetManaged == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return global(in, ObjectKind::library,
                   [&](void* parent, const char* name, CUdeviceptr* address, size_t* size) {
-                      return in.driver().cuLibraryGetManaged(
-                          address, size, static_cast<CUlibrary>(parent), name);
+                      return in.driver().cuLibraryGetManaged(address, size,
+                                                             static_cast<CUlibrary>(parent), name);
                   });
 }
 

@@ -37,7 +37,8 @@ bool takeAttribute(Incoming& in, const custom::LaunchAttribute& wire, CUlaunchAt
     }
 }
 
-/// `params` must hold kMaxParamBytes; the buffer that a driver reads is aligned, which a payload is not.
+/// `params` must hold kMaxParamBytes; the buffer that a driver reads is aligned, which a payload is
+/// not.
 CUresult decode(Incoming& in, uint8_t* params, Attributes& attributes, Decoded& out) {
     out.call = custom::get<custom::Launch>(in.reader());
     if (out.call.paramBytes > custom::kMaxParamBytes ||
@@ -95,9 +96,15 @@ CUresult launch(Incoming& in, bool extended, bool cooperative) {
 
 }  // namespace
 
-CUresult custom_cuLaunchKernel(Incoming& in) { return launch(in, false, false); }
-CUresult custom_cuLaunchKernelEx(Incoming& in) { return launch(in, true, false); }
+CUresult custom_cuLaunchKernel(Incoming& in) {
+    return launch(in, false, false);
+}
+CUresult custom_cuLaunchKernelEx(Incoming& in) {
+    return launch(in, true, false);
+}
 // The driver's own cooperative entry takes no parameter buffer; the extended one says the same.
-CUresult custom_cuLaunchCooperativeKernel(Incoming& in) { return launch(in, true, true); }
+CUresult custom_cuLaunchCooperativeKernel(Incoming& in) {
+    return launch(in, true, true);
+}
 
 }  // namespace juice::worker

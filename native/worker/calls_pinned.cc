@@ -61,8 +61,8 @@ CUresult custom_cuMemHostRegister_v2(Incoming& in) {
     Worker& worker = in.worker();
     const Blocking blocking(worker);
     Mirror* mirror = nullptr;
-    CUresult result = worker.mirrors.attach(call.address, call.size, call.flags,
-                                            in.header().context, mirror);
+    CUresult result =
+        worker.mirrors.attach(call.address, call.size, call.flags, in.header().context, mirror);
     if (result != CUDA_SUCCESS) return result;
     CUdeviceptr device = 0;
     unsigned flags = call.flags;
@@ -80,9 +80,13 @@ CUresult custom_cuMemHostRegister_v2(Incoming& in) {
     return CUDA_SUCCESS;
 }
 
-CUresult custom_cuMemFreeHost(Incoming& in) { return release(in, true); }
+CUresult custom_cuMemFreeHost(Incoming& in) {
+    return release(in, true);
+}
 
-CUresult custom_cuMemHostUnregister(Incoming& in) { return release(in, false); }
+CUresult custom_cuMemHostUnregister(Incoming& in) {
+    return release(in, false);
+}
 
 CUresult custom_juiceMirrorPush(Incoming& in) {
     const auto call = custom::get<custom::MirrorPush>(in.reader());

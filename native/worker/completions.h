@@ -1,4 +1,5 @@
-// What is to happen when the GPU has got somewhere: staging memory given back, a mirrored copy sent.
+// What is to happen when the GPU has got somewhere: staging memory given back, a mirrored copy
+// sent.
 //
 // One thread polls the events of whatever is pending; any thread may poll as well, and the executor
 // does so before each answer, so that an answer never overtakes what it implies. Polling loses
@@ -25,9 +26,10 @@ class Completions {
     explicit Completions(const DriverTable& driver);
     ~Completions();
 
-    /// Records an event on `stream` of `context`, which must be current. `done` is called exactly once, from
-    /// any thread, with the event's result; at once when the event cannot be recorded. It must neither
-    /// block nor come back here. `delivers`: it sends something that answers presuppose.
+    /// Records an event on `stream` of `context`, which must be current. `done` is called exactly
+    /// once, from any thread, with the event's result; at once when the event cannot be recorded.
+    /// It must neither block nor come back here. `delivers`: it sends something that answers
+    /// presuppose.
     void after(CUcontext context, CUstream stream, bool delivers, Done done);
 
     /// Calls what is due.
@@ -49,8 +51,8 @@ class Completions {
     void watch();
     /// Of one stream, in the stream's order. True when something was due.
     bool pollQueue(std::deque<Item>& queue);
-    /// All streams. `current` is the polling thread's context, where it has none of its own: some drivers answer
-    /// a query only on a thread that has a context.
+    /// All streams. `current` is the polling thread's context, where it has none of its own: some
+    /// drivers answer a query only on a thread that has a context.
     bool pollAll(CUcontext* current);
     CUevent takeEvent(CUcontext context, CUresult& result);
     void finish(Item& item, CUresult result);

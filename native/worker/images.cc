@@ -21,10 +21,12 @@ constexpr auto kLeftoverAge = std::chrono::hours(1);
 /// What stays below the limit after room was made, so that it is not made for every part.
 constexpr uint64_t kSlackPercent = 5;
 
-uint64_t pages(uint64_t size) { return (size + 4096) & ~uint64_t{4095}; }  // at least one byte more
+uint64_t pages(uint64_t size) {
+    return (size + 4096) & ~uint64_t{4095};
+}  // at least one byte more
 
-/// A mapping whose first `size` bytes are the file's (fd -1: zeros). The page behind the file's end is
-/// anonymous, so that the byte after the last can be read.
+/// A mapping whose first `size` bytes are the file's (fd -1: zeros). The page behind the file's end
+/// is anonymous, so that the byte after the last can be read.
 std::shared_ptr<Part> map(uint64_t size, int fd, int flags) {
     const uint64_t whole = pages(size);
     void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE,
@@ -48,7 +50,9 @@ bool same(const custom::PartName& a, const custom::PartName& b) {
 
 }  // namespace
 
-Part::~Part() { munmap(data_, mapped_); }
+Part::~Part() {
+    munmap(data_, mapped_);
+}
 
 Images::Images(std::string directory, uint64_t limit)
     : directory_(std::move(directory)), limit_(limit) {

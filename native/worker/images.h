@@ -1,6 +1,7 @@
-// Parts of module images, by content. On disk they live under the hex of their SHA-256, shared by all
-// workers of the host, and are believed only after they have been hashed again. Without a directory, or
-// on a full disk, parts are kept in this process's memory instead: slower next time, nothing else.
+// Parts of module images, by content. On disk they live under the hex of their SHA-256, shared by
+// all workers of the host, and are believed only after they have been hashed again. Without a
+// directory, or on a full disk, parts are kept in this process's memory instead: slower next time,
+// nothing else.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace juice::worker {
 /// A part's bytes: a mapping of its own, page aligned, followed by at least one zero byte.
 class Part {
   public:
-    Part(uint8_t* data, uint64_t size, uint64_t mapped) : data_(data), size_(size), mapped_(mapped) {}
+    Part(uint8_t* data, uint64_t size, uint64_t mapped)
+        : data_(data), size_(size), mapped_(mapped) {}
     ~Part();
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;

@@ -2,7 +2,9 @@
 
 namespace juice::worker {
 
-const DriverTable& Incoming::driver() const { return worker_.driver; }
+const DriverTable& Incoming::driver() const {
+    return worker_.driver;
+}
 
 void* Incoming::object(ObjectKind kind, uint64_t id) {
     if (kind == ObjectKind::context) {
@@ -23,7 +25,9 @@ void* Incoming::handle(ObjectKind kind, bool nullable) {
     return id == 0 && nullable ? nullptr : object(kind, id);
 }
 
-CUfunction Incoming::callable() { return callable(get<uint64_t>()); }
+CUfunction Incoming::callable() {
+    return callable(get<uint64_t>());
+}
 
 CUfunction Incoming::callable(uint64_t id) {
     const Object* object = worker_.objects.find(id);

@@ -10,7 +10,8 @@
 
 namespace juice::worker {
 
-/// CUjit_option with values. Log buffers are ours; what the driver wrote is in logs() after the load.
+/// CUjit_option with values. Log buffers are ours; what the driver wrote is in logs() after the
+/// load.
 class JitOptions {
   public:
     /// False for an option that is unknown, or whose value is an address in the client.

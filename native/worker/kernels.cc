@@ -10,7 +10,8 @@ namespace {
 /// Leaves room in the Reply for what goes before the page.
 constexpr size_t kPageBytes = wire::kMaxPayload / 2;
 
-/// `name(handle, &text)` and `param(handle, index, &offset, &size)` are the driver's for the handle's kind.
+/// `name(handle, &text)` and `param(handle, index, &offset, &size)` are the driver's for the
+/// handle's kind.
 template <typename Handle, typename Name, typename Param>
 CUresult describe(const std::vector<Handle>& handles, Name name, Param param, KernelEntries& out) {
     out.reserve(handles.size());
@@ -34,8 +35,9 @@ size_t wireSize(const KernelEntry& kernel) {
 }  // namespace
 
 CUresult kernelsOf(const DriverTable& driver, CUmodule module, KernelEntries& out) {
-    if (driver.cuModuleGetFunctionCount == nullptr || driver.cuModuleEnumerateFunctions == nullptr ||
-        driver.cuFuncGetName == nullptr || driver.cuFuncGetParamInfo == nullptr)
+    if (driver.cuModuleGetFunctionCount == nullptr ||
+        driver.cuModuleEnumerateFunctions == nullptr || driver.cuFuncGetName == nullptr ||
+        driver.cuFuncGetParamInfo == nullptr)
         return CUDA_ERROR_NOT_SUPPORTED;
     unsigned count = 0;
     CUresult result = driver.cuModuleGetFunctionCount(&count, module);

@@ -20,7 +20,8 @@ using KernelEntries = std::vector<KernelEntry>;
 CUresult kernelsOf(const DriverTable& driver, CUmodule module, KernelEntries& out);
 CUresult kernelsOf(const DriverTable& driver, CUlibrary library, KernelEntries& out);
 
-/// A KernelPage (native/link/custom.h) of the kernels from index `from` on, as many as a Reply takes.
+/// A KernelPage (native/link/custom.h) of the kernels from index `from` on, as many as a Reply
+/// takes.
 void putKernelPage(Writer& out, const KernelEntries& kernels, size_t from);
 
 }  // namespace juice::worker

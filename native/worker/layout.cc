@@ -65,6 +65,11 @@ void enterLegacyLayout(char** argv) {
     const int now = personality(kQuery);
     if (now == -1 || (now & ADDR_COMPAT_LAYOUT) != 0) return;
     if (personality(static_cast<unsigned long>(now) | ADDR_COMPAT_LAYOUT) == -1) return;
+    // By its own path rather than /proc/self/exe, which would be the process's name from then on.
+    char path[4096];
+    const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size < 0 ? 0 : size] = '\0';
+    execve(path, argv, environ);
     execve("/proc/self/exe", argv, environ);
     personality(static_cast<unsigned long>(now));
 }

@@ -11,9 +11,9 @@ namespace juice::worker {
 /// kernel refuses (a container's seccomp profile): then call fillHighAddresses().
 void enterLegacyLayout(char** argv);
 
-/// For processes in the default layout, whose mappings grow down from the top: takes every free address
-/// above the first arena, without memory, so that what comes next falls into the arena. To be called
-/// before the driver is loaded. Does nothing in the legacy layout.
+/// For processes in the default layout, whose mappings grow down from the top: takes every free
+/// address above the first arena, without memory, so that what comes next falls into the arena. To
+/// be called before the driver is loaded. Does nothing in the legacy layout.
 void fillHighAddresses();
 
 /// Bit i: new mappings of this process fall into wire::kArenas[i].
@@ -21,8 +21,8 @@ uint8_t arenasOfMappings();
 /// Bit i: wire::kArenas[i] holds the address.
 uint8_t arenasOf(uint64_t address);
 
-/// Maps zeroed memory exactly at [begin, begin + size), page aligned. False when something else is there.
-/// A range taken by fillHighAddresses() counts as free.
+/// Maps zeroed memory exactly at [begin, begin + size), page aligned. False when something else is
+/// there. A range taken by fillHighAddresses() counts as free.
 bool mapAt(uint64_t begin, uint64_t size);
 /// Undoes mapAt.
 void unmapAt(uint64_t begin, uint64_t size);

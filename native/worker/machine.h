@@ -1,5 +1,5 @@
-// What a worker has ready before any client comes: the driver, a primary context on each of its GPUs, and the
-// snapshot of everything about them that does not change.
+// What a worker has ready before any client comes: the driver, a primary context on each of its
+// GPUs, and the snapshot of everything about them that does not change.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Machine {
     /// GPU memory that one context takes, in bytes; 0 where it cannot be told (the software GPU).
     uint64_t contextBytes = 0;
 
-    /// Loads the driver and starts it. False, with one sentence in `error` that names cause and cure.
+    /// Loads the driver and starts it. False, with one sentence in `error` that names cause and
+    /// cure.
     bool start(const char* driverPath, std::string& error);
 };
 

@@ -1,5 +1,6 @@
-// juice-worker: executes one client process's calls against a CUDA driver. Started by the host, with its
-// control socket as descriptor 3 and its usage page as descriptor 4 (native/link/control.h, usage.h).
+// juice-worker: executes one client process's calls against a CUDA driver. Started by the host,
+// with its control socket as descriptor 3 and its usage page as descriptor 4
+// (native/link/control.h, usage.h).
 //
 //   juice-worker [--driver PATH] [--cache DIR] [--cache-limit BYTES]
 #include <fcntl.h>
@@ -71,8 +72,7 @@ void harden() {
 }
 
 UsagePage* mapUsage() {
-    void* page =
-        mmap(nullptr, sizeof(UsagePage), PROT_READ | PROT_WRITE, MAP_SHARED, kUsageFd, 0);
+    void* page = mmap(nullptr, sizeof(UsagePage), PROT_READ | PROT_WRITE, MAP_SHARED, kUsageFd, 0);
     if (page == MAP_FAILED) usageError();
     auto* usage = static_cast<UsagePage*>(page);
     if (usage->magic != kUsageMagic) usageError();
@@ -110,10 +110,10 @@ UsagePage* mapUsage() {
         .put(machine.contextBytes);
     control.send(ControlKind::ready, ready.view());
 
-    const std::string description =
-        options.driver + ", CUDA " + std::to_string(machine.snapshot.driverVersion / 1000) + "." +
-        std::to_string(machine.snapshot.driverVersion % 1000 / 10) + ", driver " +
-        machine.snapshot.driverText;
+    const std::string description = options.driver + ", CUDA " +
+                                    std::to_string(machine.snapshot.driverVersion / 1000) + "." +
+                                    std::to_string(machine.snapshot.driverVersion % 1000 / 10) +
+                                    ", driver " + machine.snapshot.driverText;
     Service service(control, *usage, machine, staging, images, arenas, description);
     service.run();
 }

@@ -1,5 +1,5 @@
-// Device memory that the client holds: what it may name in a copy, and how much of the lease it uses.
-// Used by the executor alone.
+// Device memory that the client holds: what it may name in a copy, and how much of the lease it
+// uses. Used by the executor alone.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class Memory {
     bool remove(uint64_t address);
     void removeOf(uint32_t context);
 
-    /// Does all of [address, address + size) lie in one range that the device may access: an allocation of
-    /// the client's, or, as the driver tells it, a variable of a module? Host memory that is not
-    /// pinned never does, so that a client cannot name the worker's own.
+    /// Does all of [address, address + size) lie in one range that the device may access: an
+    /// allocation of the client's, or, as the driver tells it, a variable of a module? Host memory
+    /// that is not pinned never does, so that a client cannot name the worker's own.
     bool accessible(uint64_t address, uint64_t size) const;
 
     /// cuMemGetInfo's figures seen through the lease.

@@ -13,8 +13,12 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kAddressEnd = 1ull << 47;
 
-uint64_t pageBegin(uint64_t address) { return address & ~(kPage - 1); }
-uint64_t pageEnd(uint64_t address) { return (address + kPage - 1) & ~(kPage - 1); }
+uint64_t pageBegin(uint64_t address) {
+    return address & ~(kPage - 1);
+}
+uint64_t pageEnd(uint64_t address) {
+    return (address + kPage - 1) & ~(kPage - 1);
+}
 
 }  // namespace
 
@@ -53,9 +57,9 @@ CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32
         return CUDA_ERROR_INVALID_VALUE;
     if (!fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
     const auto next = live_.lower_bound(address);
-    const bool overlaps = (next != live_.end() && next->first < address + size) ||
-                          (next != live_.begin() &&
-                           std::prev(next)->first + std::prev(next)->second->size > address);
+    const bool overlaps =
+        (next != live_.end() && next->first < address + size) ||
+        (next != live_.begin() && std::prev(next)->first + std::prev(next)->second->size > address);
     if (overlaps) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const uint64_t begin = pageBegin(address), end = pageEnd(address + size);
     if (!mapPages(begin, end)) return CUDA_SUCCESS;
@@ -77,8 +81,8 @@ CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32
 
 CUresult Mirrors::release(Mirror& mirror) {
     void* const memory = reinterpret_cast<void*>(mirror.begin);
-    const CUresult result = mirror.allocated ? driver_.cuMemFreeHost(memory)
-                                             : driver_.cuMemHostUnregister(memory);
+    const CUresult result =
+        mirror.allocated ? driver_.cuMemFreeHost(memory) : driver_.cuMemHostUnregister(memory);
     forget(mirror.begin);
     return result;
 }

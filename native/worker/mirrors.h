@@ -1,5 +1,6 @@
-// Pinned host memory of the client, mirrored here at the same address. Copies run against the mirror
-// in stream order; the client's bytes are pushed into it, and what the GPU writes is sent back.
+// Pinned host memory of the client, mirrored here at the same address. Copies run against the
+// mirror in stream order; the client's bytes are pushed into it, and what the GPU writes is sent
+// back.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,8 @@ namespace juice::worker {
 struct Mirror {
     uint64_t begin = 0;
     uint64_t size = 0;
-    uint32_t context = 0;     // it dies with this context
-    bool allocated = false;   // by cuMemHostAlloc; else registered
+    uint32_t context = 0;    // it dies with this context
+    bool allocated = false;  // by cuMemHostAlloc; else registered
     /// Copies to it whose bytes have not left for the client yet.
     std::atomic<int> leaving{0};
 };
@@ -27,9 +28,10 @@ class Mirrors {
 
     /// cuMemHostAlloc. The address must fall into the arena that client and worker agreed on.
     CUresult allocate(uint64_t size, unsigned flags, uint8_t arena, uint32_t context, Mirror*& out);
-    /// Maps the client's pages here and registers the range. `out` is null, with success, when the worker has
-    /// something else at that address: then there is no mirror.
-    CUresult attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context, Mirror*& out);
+    /// Maps the client's pages here and registers the range. `out` is null, with success, when the
+    /// worker has something else at that address: then there is no mirror.
+    CUresult attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context,
+                    Mirror*& out);
     /// Frees or unregisters the mirror that begins there; nothing may be leaving it.
     CUresult release(Mirror& mirror);
     void removeOf(uint32_t context);

@@ -13,8 +13,8 @@ class Nvml {
     Nvml();
     /// E.g. "580.159.04"; empty without NVML.
     std::string driverVersion() const;
-    /// Bytes that this process uses on the GPU: as NVML counts them, or else by how much the GPU's memory in use
-    /// has grown since the constructor ran. 0 without NVML.
+    /// Bytes that this process uses on the GPU: as NVML counts them, or else by how much the GPU's
+    /// memory in use has grown since the constructor ran. 0 without NVML.
     uint64_t usedByUs(const std::string& pciBusId) const;
 
   private:

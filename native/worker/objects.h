@@ -11,8 +11,6 @@
 
 namespace juice::worker {
 
-
-
 struct Object {
     uint64_t id = 0;  // 0: a free place
     void* handle = nullptr;
@@ -33,8 +31,8 @@ class Objects {
         Object& place = pages_[page][slot % kPageSize];
         return place.id == id ? &place : nullptr;
     }
-    /// May an object be made under this id? False for 0, for an id outside the arena, for a place that is taken, and when
-    /// the client spreads more places than kMaxPages pages hold.
+    /// May an object be made under this id? False for 0, for an id outside the arena, for a place
+    /// that is taken, and when the client spreads more places than kMaxPages pages hold.
     bool available(uint64_t id);
     /// Needs available(id).
     Object& add(uint64_t id, ObjectKind kind, void* handle);

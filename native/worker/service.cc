@@ -63,8 +63,9 @@ void Service::receive(Control::Message message) {
                 const std::lock_guard lock(mutex_);
                 link = link_;
             }
+            takeLastWord();
             if (link != nullptr) link->goodbye(reason, sentence);
-            end(Ending::open, sentence);
+            sayLast(Ending::open, sentence);
         }
         default:
             end(Ending::open, "the host sent a message that this worker does not know");
@@ -141,8 +142,16 @@ void Service::watchEnding() {
 }
 
 void Service::end(Ending ending, const std::string& sentence) {
-    // The other of the two threads has the last word already.
+    takeLastWord();
+    sayLast(ending, sentence);
+}
+
+void Service::takeLastWord() {
+    // Where the other thread has it, the process is about to end.
     while (ended_.exchange(true)) pause();
+}
+
+void Service::sayLast(Ending ending, const std::string& sentence) {
     {
         const std::lock_guard lock(mutex_);
         if (worker_ != nullptr) worker_->publishUsage();

@@ -1,4 +1,5 @@
-// A ready worker's life from the host's claim to the end: takes connections in, runs the executor, says how it ended.
+// A ready worker's life from the host's claim to the end: takes connections in, runs the executor,
+// says how it ended.
 #pragma once
 
 #include <atomic>
@@ -36,10 +37,14 @@ class Service {
     void lane(Control::Message message);
     /// The executor's thread: handshake, then calls.
     void serve(Lane lane);
-    /// A client that is gone while the executor is stuck in the driver: then nobody else would notice.
+    /// A client that is gone while the executor is stuck in the driver: then nobody else would
+    /// notice.
     void watchEnding();
     /// The last word to the host, once. Whatever the GPU still does ends with the process.
     [[noreturn]] void end(Ending ending, const std::string& sentence);
+    /// Returns in one of the two threads only.
+    void takeLastWord();
+    [[noreturn]] void sayLast(Ending ending, const std::string& sentence);
 
     Control& control_;
     UsagePage& usage_;

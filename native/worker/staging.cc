@@ -8,7 +8,8 @@
 namespace juice::worker {
 namespace {
 
-constexpr size_t kSize = Staging::kSlots * wire::kChunkSize + Staging::kPieces * Staging::kPieceSize;
+constexpr size_t kSize =
+    Staging::kSlots * wire::kChunkSize + Staging::kPieces * Staging::kPieceSize;
 
 }  // namespace
 

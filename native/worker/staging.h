@@ -1,6 +1,6 @@
-// Pinned memory through which bulk data passes: slots that the link receives chunks into, and pieces
-// that outgoing copies are read from. Ordinary mapped memory, registered with the driver, so that
-// it outlives the context it was registered in (then only the copies are slower).
+// Pinned memory through which bulk data passes: slots that the link receives chunks into, and
+// pieces that outgoing copies are read from. Ordinary mapped memory, registered with the driver, so
+// that it outlives the context it was registered in (then only the copies are slower).
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,8 @@ class Staging {
 
     /// Throws std::bad_alloc.
     Staging();
-    /// Registers the memory with the driver, in the context given, which must be current. Does nothing where
-    /// it is registered already; where the driver refuses, copies are only slower.
+    /// Registers the memory with the driver, in the context given, which must be current. Does
+    /// nothing where it is registered already; where the driver refuses, copies are only slower.
     void pin(const DriverTable& driver, CUcontext context);
     /// Before that context, current, is destroyed; other contexts are ignored.
     void unpin(const DriverTable& driver, CUcontext context);

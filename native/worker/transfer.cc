@@ -72,10 +72,9 @@ void receiveInto(Worker& worker, uint64_t transfer, uint64_t size, uint8_t* dest
 
 CUresult receiveToDevice(Worker& worker, CUstream stream, uint64_t destination, uint64_t transfer,
                          uint64_t size) {
-    const CUcontext context =
-        worker.context() == nullptr ? nullptr : worker.context()->handle;
-    CUresult error = worker.memory.accessible(destination, size) ? CUDA_SUCCESS
-                                                                 : CUDA_ERROR_INVALID_VALUE;
+    const CUcontext context = worker.context() == nullptr ? nullptr : worker.context()->handle;
+    CUresult error =
+        worker.memory.accessible(destination, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     worker.link.receive(transfer, size, [&](uint64_t offset, void* slot, size_t bytes) {
         if (error == CUDA_SUCCESS)
             error = worker.driver.cuMemcpyHtoDAsync_v2(destination + offset, slot, bytes, stream);
@@ -115,17 +114,18 @@ CUresult sendFromDevice(Worker& worker, CUcontext context, CUstream stream, uint
 void sendFromMirror(Worker& worker, CUstream stream, std::shared_ptr<Mirror> mirror,
                     uint64_t address, uint64_t size, uint64_t transfer) {
     mirror->leaving.fetch_add(1);
-    worker.completions.after(
-        worker.context()->handle, stream, true,
-        [&link = worker.link, mirror = std::move(mirror), address, size, transfer](CUresult result) {
-            if (result != CUDA_SUCCESS) {
-                mirror->leaving.fetch_sub(1);
-                return;
-            }
-            const uint64_t ordinal = link.beginSend(transfer, size);
-            link.sendPiece(transfer, ordinal, 0, reinterpret_cast<const void*>(address), size,
-                           [mirror] { mirror->leaving.fetch_sub(1); });
-        });
+    worker.completions.after(worker.context()->handle, stream, true,
+                             [&link = worker.link, mirror = std::move(mirror), address, size,
+                              transfer](CUresult result) {
+                                 if (result != CUDA_SUCCESS) {
+                                     mirror->leaving.fetch_sub(1);
+                                     return;
+                                 }
+                                 const uint64_t ordinal = link.beginSend(transfer, size);
+                                 link.sendPiece(transfer, ordinal, 0,
+                                                reinterpret_cast<const void*>(address), size,
+                                                [mirror] { mirror->leaving.fetch_sub(1); });
+                             });
 }
 
 }  // namespace juice::worker

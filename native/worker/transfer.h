@@ -12,8 +12,8 @@ namespace juice::worker {
 /// Takes a whole transfer into memory; into nowhere when `destination` is null.
 void receiveInto(Worker& worker, uint64_t transfer, uint64_t size, uint8_t* destination);
 
-/// Copies a whole transfer to the device in stream order, chunk by chunk as it comes in. Takes all of it even when a
-/// copy fails, since the client sends it in any case.
+/// Copies a whole transfer to the device in stream order, chunk by chunk as it comes in. Takes all
+/// of it even when a copy fails, since the client sends it in any case.
 CUresult receiveToDevice(Worker& worker, CUstream stream, uint64_t destination, uint64_t transfer,
                          uint64_t size);
 

@@ -14,9 +14,13 @@ constexpr size_t kMaxThreads = 1 << 20;
 /// How long one client thread's wait may hold up the calls of others.
 constexpr int kSharedPollMicros = 15;
 
-bool manyCores() { return std::thread::hardware_concurrency() > 2; }
+bool manyCores() {
+    return std::thread::hardware_concurrency() > 2;
+}
 
-void relax() { __builtin_ia32_pause(); }
+void relax() {
+    __builtin_ia32_pause();
+}
 
 }  // namespace
 
@@ -130,8 +134,8 @@ void Worker::answer(const wire::Header& header, CUresult result, Bytes payload) 
 }
 
 CUresult Worker::poll(const std::function<CUresult()>& query) const {
-    const auto end = Clock::now() +
-                     std::chrono::microseconds(severalThreads_ ? kSharedPollMicros : spinMicros_);
+    const auto end =
+        Clock::now() + std::chrono::microseconds(severalThreads_ ? kSharedPollMicros : spinMicros_);
     for (;;) {
         const CUresult result = query();
         if (result != CUDA_ERROR_NOT_READY || Clock::now() >= end) return result;
@@ -161,9 +165,8 @@ CUresult Worker::awaitStream(Incoming& in, CUstream stream, Then then) {
     const CUresult polled = poll([&] { return driver.cuStreamQuery(stream); });
     if (polled != CUDA_ERROR_NOT_READY) return then(polled, in.out());
     if (!severalThreads_)
-        return runBlocking(in, [=, this](Writer& out) {
-            return then(driver.cuStreamSynchronize(stream), out);
-        });
+        return runBlocking(
+            in, [=, this](Writer& out) { return then(driver.cuStreamSynchronize(stream), out); });
     // An event, since other threads may go on to fill the stream.
     CUevent event = nullptr;
     CUresult result = driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);

@@ -22,7 +22,8 @@
 
 namespace juice::worker {
 
-/// Primary contexts that were made before a client came, by device; null once a client has taken one over.
+/// Primary contexts that were made before a client came, by device; null once a client has taken
+/// one over.
 using WarmContexts = std::vector<CUcontext>;
 
 class Worker {
@@ -43,13 +44,15 @@ class Worker {
     void violate(std::string sentence);
     /// Of the current call's header; null when it names none that lives.
     const std::shared_ptr<Context>& context() const { return context_; }
-    /// Waits until all that is on the stream has run, then finishes the call with `then(result, results)`: here, or on a
-    /// helper thread when there are other client threads, who must not wait.
+    /// Waits until all that is on the stream has run, then finishes the call with `then(result,
+    /// results)`: here, or on a helper thread when there are other client threads, who must not
+    /// wait.
     using Then = std::function<CUresult(CUresult, Writer&)>;
     CUresult awaitStream(Incoming& in, CUstream stream, Then then);
     /// Runs a job that blocks: here, or on a helper thread in the same context.
     CUresult runBlocking(Incoming& in, std::function<CUresult(Writer&)> job);
-    /// Polls until `ready` says other than not ready, for as long as one thread may keep all others waiting.
+    /// Polls until `ready` says other than not ready, for as long as one thread may keep all others
+    /// waiting.
     CUresult poll(const std::function<CUresult()>& query) const;
     /// Ends a context of the client's with `destroy`: what it owns is gone with it.
     CUresult endContext(const std::shared_ptr<Context>& context,

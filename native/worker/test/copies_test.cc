@@ -41,7 +41,8 @@ class CopiesTest : public testing::Test {
         if (push.transfer != 0) link->send(push.transfer, bytes.data(), bytes.size());
     }
     void mirrorIn(uint64_t destination, uint64_t host, uint64_t size, uint64_t stream) {
-        client->post(Op::cuMemcpyHtoDAsync_v2, custom::CopyIn{stream, destination, size, 2, 0, host});
+        client->post(Op::cuMemcpyHtoDAsync_v2,
+                     custom::CopyIn{stream, destination, size, 2, 0, host});
     }
     uint64_t mirrorOut(uint64_t source, uint64_t host, std::vector<uint8_t>& landed,
                        uint64_t stream) {
@@ -105,9 +106,8 @@ TEST_F(CopiesTest, AWaitedMirroredCopyIsThereWhenItIsAnswered) {
     client->copyIn(memory, bytes);
     std::vector<uint8_t> landed(bytes.size());
     const uint64_t transfer = link->expect(landed.data(), landed.size());
-    const Reply reply =
-        client->call(Op::cuMemcpyDtoHAsync_v2,
-                     custom::CopyOut{0, memory, bytes.size(), 2, 1, host, transfer});
+    const Reply reply = client->call(
+        Op::cuMemcpyDtoHAsync_v2, custom::CopyOut{0, memory, bytes.size(), 2, 1, host, transfer});
     EXPECT_EQ(reply.head.result, CUDA_SUCCESS);
     EXPECT_EQ(landed, bytes);
 }
@@ -161,8 +161,8 @@ TEST_F(CopiesTest, NeighboursOnOnePageAreBothRegistered) {
 
 TEST_F(CopiesTest, RegisteringWhereTheWorkerLivesIsCopyOnly) {
     // The worker's own code: linked at a place of its choosing.
-    const Reply reply = client->call(Op::cuMemHostRegister_v2,
-                                     custom::HostRegister{0x7000'0000, 4096, 0, 0});
+    const Reply reply =
+        client->call(Op::cuMemHostRegister_v2, custom::HostRegister{0x7000'0000, 4096, 0, 0});
     ASSERT_EQ(reply.head.result, CUDA_SUCCESS);
     Reader in = reply.reader();
     EXPECT_EQ(in.get<uint64_t>(), 0u);
@@ -195,9 +195,9 @@ TEST_F(CopiesTest, BoxesGoInAndOutOfPitchedMemory) {
     in.raw(packed.data(), packed.size());
     client->post(Op::cuMemcpy3DAsync_v2, in);
 
-    const Reply inlined = client->call(
-        Op::cuMemcpy3DAsync_v2,
-        custom::CopyBox{0, kWidth, kHeight, kDepth, device, {0, 0, 0, 0, 0}, 0, 0, 0});
+    const Reply inlined =
+        client->call(Op::cuMemcpy3DAsync_v2,
+                     custom::CopyBox{0, kWidth, kHeight, kDepth, device, {0, 0, 0, 0, 0}, 0, 0, 0});
     EXPECT_EQ(inlined.head.result, CUDA_SUCCESS);
     EXPECT_EQ(inlined.payload, packed);
 
@@ -220,17 +220,16 @@ TEST_F(CopiesTest, BoxesTravelAsTransfersAndThroughMirrors) {
     const auto packed = pattern(kWidth * kHeight);
     const custom::BoxSide device{3, 0, memory, kPitch, kHeight};
     const uint64_t transfer = link->mintTransfer();
-    client->post(
-        Op::cuMemcpy3DAsync_v2,
-        custom::CopyBox{0, kWidth, kHeight, 1, {1, 0, transfer, 0, 0}, device, 0, 0, 0});
+    client->post(Op::cuMemcpy3DAsync_v2,
+                 custom::CopyBox{0, kWidth, kHeight, 1, {1, 0, transfer, 0, 0}, device, 0, 0, 0});
     link->send(transfer, packed.data(), packed.size());
 
     const uint64_t host = hostAlloc(kPitch * kHeight);
     std::vector<uint8_t> landed(packed.size());
     const uint64_t back = link->expect(landed.data(), landed.size());
-    client->post(Op::cuMemcpy3DAsync_v2,
-                 custom::CopyBox{0, kWidth, kHeight, 1, device, {2, 0, host, kPitch, kHeight},
-                                 back, 0, 0});
+    client->post(
+        Op::cuMemcpy3DAsync_v2,
+        custom::CopyBox{0, kWidth, kHeight, 1, device, {2, 0, host, kPitch, kHeight}, back, 0, 0});
     EXPECT_EQ(client->synchronise(), CUDA_SUCCESS);
     EXPECT_EQ(landed, packed);
 }
@@ -238,8 +237,7 @@ TEST_F(CopiesTest, BoxesTravelAsTransfersAndThroughMirrors) {
 TEST_F(CopiesTest, ACopyThatIsRefusedStillTakesItsTransfer) {
     const auto bytes = pattern(40 << 20);  // more than all credit
     const uint64_t transfer = link->mintTransfer();
-    client->post(Op::cuMemcpyHtoDAsync_v2,
-                 custom::CopyIn{0, 0x1234, bytes.size(), 1, 0, transfer});
+    client->post(Op::cuMemcpyHtoDAsync_v2, custom::CopyIn{0, 0x1234, bytes.size(), 1, 0, transfer});
     link->send(transfer, bytes.data(), bytes.size());
     const Reply reply = client->call(Op::cuMemGetInfo_v2, Writer());
     EXPECT_EQ(reply.head.deferred, CUDA_ERROR_INVALID_VALUE);

@@ -111,8 +111,7 @@ std::optional<WorkerProcess::Message> WorkerProcess::receive() {
 }
 
 void WorkerProcess::send(ControlKind kind, Bytes payload, int fd) {
-    iovec parts[2] = {{&kind, sizeof kind},
-                      {const_cast<uint8_t*>(payload.data()), payload.size()}};
+    iovec parts[2] = {{&kind, sizeof kind}, {const_cast<uint8_t*>(payload.data()), payload.size()}};
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;
@@ -200,8 +199,7 @@ void Client::post(Op op, const Writer& payload) {
 
 void Client::retainPrimary() {
     context_ = 0;
-    const Reply reply =
-        call(Op::cuDevicePrimaryCtxRetain, custom::PrimaryRetain{kContext, 0, 0});
+    const Reply reply = call(Op::cuDevicePrimaryCtxRetain, custom::PrimaryRetain{kContext, 0, 0});
     ASSERT_EQ(reply.head.result, CUDA_SUCCESS);
     context_ = kContext;
 }
@@ -212,7 +210,9 @@ uint64_t Client::alloc(uint64_t size) {
     return reply.reader().get<uint64_t>();
 }
 
-void Client::free(uint64_t address) { post(Op::cuMemFree_v2, custom::Free{address}); }
+void Client::free(uint64_t address) {
+    post(Op::cuMemFree_v2, custom::Free{address});
+}
 
 void Client::copyIn(uint64_t destination, const std::vector<uint8_t>& bytes, uint64_t stream) {
     custom::CopyIn copy{stream, destination, bytes.size(), 0, 0, 0};

@@ -100,7 +100,8 @@ class Client {
     int synchronise(uint64_t stream = 0);
     uint64_t makeStream(uint64_t id, unsigned flags = 0);
 
-    /// Loads PTX as module `id`, uploading it when the worker does not have it. The number of uploads, or -result.
+    /// Loads PTX as module `id`, uploading it when the worker does not have it. The number of
+    /// uploads, or -result.
     int loadModule(uint64_t id, const std::string& ptx);
     void getFunction(uint64_t module, uint64_t id, const std::string& name);
     void launch(uint64_t function, uint32_t blocks, uint32_t threads, const Writer& params,

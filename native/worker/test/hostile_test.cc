@@ -93,8 +93,7 @@ TEST_F(HostileTest, TheWorkersOwnMemoryIsOutOfReach) {
     EXPECT_EQ(client->call(Op::cuMemcpyHtoDAsync_v2, wrapping).head.result,
               CUDA_ERROR_INVALID_VALUE);
     const custom::CopyOut beyond{0, memory + 4000, 200, 0, 0, 0, 0};
-    EXPECT_EQ(client->call(Op::cuMemcpyDtoHAsync_v2, beyond).head.result,
-              CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(client->call(Op::cuMemcpyDtoHAsync_v2, beyond).head.result, CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(HostileTest, BoxesThatOverflowAreRefused) {
@@ -116,7 +115,9 @@ TEST_F(HostileTest, BoxesThatOverflowAreRefused) {
 TEST_F(HostileTest, ATruncatedImageIsNotReadPastItsEnd) {
     // An ELF header that claims sections far beyond the bytes that came.
     std::string elf(64, '\0');
-    elf.replace(0, 4, "\x7f" "ELF");
+    elf.replace(0, 4,
+                "\x7f"
+                "ELF");
     elf[4] = 2;
     elf[0x28 + 3] = 1;  // section headers at 16 MiB
     elf[0x3a] = 64;

@@ -21,7 +21,9 @@
 namespace juice::worker {
 namespace {
 
-void* handle(uint64_t n) { return reinterpret_cast<void*>(n); }
+void* handle(uint64_t n) {
+    return reinterpret_cast<void*>(n);
+}
 
 TEST(Objects, AnIdIsFoundUnderItsGenerationOnly) {
     Objects objects;
@@ -210,7 +212,8 @@ TEST_F(ImagesTest, ADirectoryThatCannotBeMadeIsDoneWithout) {
 TEST(Kernels, AListThatIsTooLongForOneReplyComesInPages) {
     KernelEntries kernels;
     for (int i = 0; i < 20'000; ++i)
-        kernels.push_back({"kernel_with_a_rather_long_name_" + std::to_string(i), {{0, 8}, {8, 4}}});
+        kernels.push_back(
+            {"kernel_with_a_rather_long_name_" + std::to_string(i), {{0, 8}, {8, 4}}});
     size_t seen = 0;
     int pages = 0;
     while (seen < kernels.size()) {

@@ -312,11 +312,9 @@ TEST_F(WorkerTest, ItEndsWithItsClientEvenInALongKernel) {
     loadKernels();
     const uint64_t memory = client->alloc(64);
     for (int i = 0; i < 1000; ++i) client->launch(kSlow, 64, 256, incrementParams(memory, 16));
-    std::thread stuck([&] {
-        EXPECT_TRUE(client->call(Op::cuCtxSynchronize, Writer()).broken);
-    });
+    std::thread stuck([&] { EXPECT_TRUE(client->call(Op::cuCtxSynchronize, Writer()).broken); });
     usleep(200'000);
-    link->abandon();
+    link->close();
     stuck.join();
     EXPECT_NE(worker->awaitEnded(), -1);
     EXPECT_EQ(worker->awaitExit(), 0);
