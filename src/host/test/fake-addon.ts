@@ -18,11 +18,12 @@ export const GPU_MEMORY = 1_000_000
 
 /** A snapshot of devices with these UUIDs. */
 export const fakeSnapshot = (uuids: ReadonlyArray<string>): Buffer => {
-  const out = new Writer().u32(1).i32(13000).text("fake").u32(uuids.length)
+  const out = new Writer().u32(2).i32(13000).text("fake").u32(uuids.length)
   for (const uuid of uuids) {
     out.text("Fake GPU").raw(Buffer.from(uuid.replace(/^GPU-/, "").replaceAll("-", ""), "hex"))
     out.u64(GPU_MEMORY).text("0000:01:00.0")
     out.u32(2).i32(75).i32(9).i32(76).i32(0).u32(0).i32(0).i32(-5)
+    out.bytes(Buffer.alloc(0)).bytes(Buffer.alloc(0))
   }
   return out.bytes(Buffer.alloc(uuids.length ** 2)).done()
 }
