@@ -8,7 +8,8 @@ import { tsImport } from "tsx/esm/api"
 const entries = {
   juice: "src/cli/main.ts",
   demo: "src/demo/main.ts",
-  "test-gpu": "test/gpu/main.ts"
+  "test-gpu": "test/gpu/main.ts",
+  bench: "bench/main.ts"
 }
 
 const modified = (path) => {
@@ -23,7 +24,7 @@ const present = Object.fromEntries(
 )
 const outputs = Object.keys(present).map((name) => `dist/${name}.js`)
 const oldest = Math.min(...outputs.map(modified))
-const newest = Math.max(...["src", "test/gpu", "package-lock.json", "scripts/bundle.mjs"].map(modified))
+const newest = Math.max(...["src", "test/gpu", "bench", "package-lock.json", "scripts/bundle.mjs"].map(modified))
 if (outputs.some((path) => modified(path) === 0) || newest > oldest) {
   // Every commit of the log names the code that decided it: its hash is made here, where there is an esbuild.
   const { buildRules } = await tsImport("../src/router/code-hash.ts", import.meta.url)

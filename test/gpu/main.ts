@@ -5,8 +5,9 @@
  * usage: test-gpu [--only NAME] [--json FILE]
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type Comparison, compareMicro, nativeEnvironment, printComparison } from "../../bench/micro/compare.ts"
 import { examplesDirectory, run, type Site, startSite } from "../../src/demo/site.ts"
 import { programs } from "./programs.ts"
 
@@ -20,12 +21,6 @@ interface Row {
 const option = (name: string): string | undefined => {
   const at = process.argv.indexOf(name)
   return at < 0 ? undefined : process.argv[at + 1]
-}
-
-const nativeEnvironment = (): NodeJS.ProcessEnv => {
-  const env = { ...process.env }
-  for (const name of Object.keys(env)) if (name.startsWith("JUICE_")) delete env[name]
-  return env
 }
 
 const runPrograms = async (site: Site, only: string | undefined): Promise<Array<Row>> => {
@@ -44,23 +39,6 @@ const runPrograms = async (site: Site, only: string | undefined): Promise<Array<
     })
   }
   return rows
-}
-
-type Figures = Record<string, number | string>
-
-const micro = async (site: Site): Promise<{ native: Figures; attached: Figures } | undefined> => {
-  const directory = process.env.JUICE_BENCH_DIR ?? join(dirname(examplesDirectory()), "bench")
-  const command = join(directory, "micro")
-  if (!existsSync(command)) return undefined
-  const native = await run(command, ["1024"], { env: nativeEnvironment() })
-  const attached = await site.juice(["attach", "--", command, "1024"])
-  if (native.code !== 0 || attached.code !== 0) {
-    process.stdout.write(
-      `micro: native ${native.code} ${native.stderr}, attached ${attached.code} ${attached.stderr}\n`
-    )
-    return undefined
-  }
-  return { native: JSON.parse(native.stdout) as Figures, attached: JSON.parse(attached.stdout) as Figures }
 }
 
 const usedMiB = (): number =>
@@ -110,12 +88,15 @@ const table = (rows: ReadonlyArray<Row>): void => {
 const main = async (): Promise<void> => {
   const site = await startSite("all")
   const rows: Array<Row> = []
-  let figures: Awaited<ReturnType<typeof micro>>
+  let figures: Comparison | undefined
   try {
     rows.push(...(await runPrograms(site, option("--only"))))
     if (option("--only") === undefined) {
-      figures = await micro(site)
-      rows.push({ name: "micro benchmark", verdict: figures === undefined ? "FAIL" : "ok" })
+      figures = await compareMicro(site, 1024).catch((error: Error) => {
+        process.stdout.write(`micro: ${error.message}\n`)
+        return undefined
+      })
+      rows.push({ name: "micro benchmark", verdict: figures?.attached.values === "ok" ? "ok" : "FAIL" })
       rows.push(await killed(site))
     }
   } finally {
@@ -124,14 +105,7 @@ const main = async (): Promise<void> => {
     if (rows.some((row) => row.verdict !== "ok")) process.stdout.write(`\njuice up wrote:\n${site.output()}\n`)
   }
   process.stdout.write("\n")
-  if (figures !== undefined) {
-    for (const [name, value] of Object.entries(figures.attached)) {
-      process.stdout.write(
-        `${name.padEnd(24)} native ${String(figures.native[name]).padStart(10)}  attached ${String(value).padStart(10)}\n`
-      )
-    }
-    process.stdout.write("\n")
-  }
+  if (figures !== undefined) process.stdout.write(`${printComparison(figures)}\n`)
   table(rows)
   const file = option("--json")
   if (file !== undefined) writeFileSync(file, `${JSON.stringify({ rows, figures }, undefined, 2)}\n`)
