@@ -21,12 +21,39 @@ CUresult describe(const std::vector<Handle>& handles, Name name, Param param, Ke
         if (const CUresult result = name(&text, handle); result != CUDA_SUCCESS) return result;
         entry.name = text;
         size_t offset = 0, size = 0;
-        for (size_t i = 0; param(handle, i, &offset, &size) == CUDA_SUCCESS; ++i)
+        CUresult known = CUDA_SUCCESS;
+        for (size_t i = 0; (known = param(handle, i, &offset, &size)) == CUDA_SUCCESS; ++i)
             entry.params.emplace_back(static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
+        // The end of the list; any other error would pass for a kernel of fewer parameters.
+        if (known != CUDA_ERROR_INVALID_VALUE) return known;
         out.push_back(std::move(entry));
     }
     return CUDA_SUCCESS;
 }
+
+/// A library may be loaded before the client has a context, but its kernels are described in one
+/// only: borrows device 0's primary context while there is none.
+class Borrowed {
+  public:
+    explicit Borrowed(const DriverTable& driver) : driver_(driver) {
+        CUcontext current = nullptr;
+        driver_.cuCtxGetCurrent(&current);
+        if (current != nullptr) return;
+        borrowed_ = driver_.cuDevicePrimaryCtxRetain(&current, 0) == CUDA_SUCCESS;
+        if (borrowed_) driver_.cuCtxSetCurrent(current);
+    }
+    ~Borrowed() {
+        if (!borrowed_) return;
+        driver_.cuCtxSetCurrent(nullptr);
+        driver_.cuDevicePrimaryCtxRelease_v2(0);
+    }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+
+  private:
+    const DriverTable& driver_;
+    bool borrowed_ = false;
+};
 
 size_t wireSize(const KernelEntry& kernel) {
     return 2 * sizeof(uint32_t) + kernel.name.size() + kernel.params.size() * 2 * sizeof(uint32_t);
@@ -52,6 +79,7 @@ CUresult kernelsOf(const DriverTable& driver, CUlibrary library, KernelEntries& 
     if (driver.cuLibraryGetKernelCount == nullptr || driver.cuLibraryEnumerateKernels == nullptr ||
         driver.cuKernelGetName == nullptr || driver.cuKernelGetParamInfo == nullptr)
         return CUDA_ERROR_NOT_SUPPORTED;
+    const Borrowed context(driver);
     unsigned count = 0;
     CUresult result = driver.cuLibraryGetKernelCount(&count, library);
     if (result != CUDA_SUCCESS || count == 0) return result;
