@@ -185,6 +185,15 @@ CUresult cuCtxGetFlags(unsigned int* flags) {
     return CUDA_SUCCESS;
 }
 
+/// How the driver waits is the worker's affair; the program reads back what it has set.
+CUresult cuCtxSetFlags(unsigned int flags) {
+    Context* context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    if ((flags & ~kContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    context->flags = flags;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long* ctxId) {
     Context* context = nullptr;
     if (const CUresult result = contextOf(ctx, context)) return result;
