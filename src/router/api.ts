@@ -39,6 +39,7 @@ import type { Principal, Site } from "../protocol/tokens.ts"
 import type { Committer } from "./committer.ts"
 import type { Rejection } from "./decide.ts"
 import type { Driver } from "./driver.ts"
+import { countRejection } from "./metrics.ts"
 import { findSession, sessionView } from "./queries.ts"
 import type { Replica } from "./replica.ts"
 import type { Session } from "./state.ts"
@@ -147,7 +148,10 @@ export const makeApi = (options: {
     if (isNew && isFull()) return yield* new LogFull({ site })
     if (yield* overloaded) return yield* new Busy({ retryAfterMs: RETRY_AFTER })
     const outcome = yield* committer.submit({ _tag: "session.request", principal, ...body })
-    if (outcome._tag === "Rejected") return yield* Effect.fail(rejectionError(site, outcome.rejection))
+    if (outcome._tag === "Rejected") {
+      yield* countRejection
+      return yield* Effect.fail(rejectionError(site, outcome.rejection))
+    }
     yield* replica.reach(outcome.sequence)
     yield* Effect.timeoutOption(
       replica.untilSession(body.session, () => settled(body.session)),

@@ -19,7 +19,7 @@ import { readReports } from "../nats/reports.ts"
 import { serveMicro } from "../nats/requests.ts"
 import type { Entry } from "../protocol/commit.ts"
 import type { CommitTooLarge, Malformed } from "../protocol/errors.ts"
-import { mintCommandId, type RouterId } from "../protocol/ids.ts"
+import { mintCommandId, mintSessionId, type RouterId } from "../protocol/ids.ts"
 import { QUEUE_LEASE } from "../protocol/limits.ts"
 import { commandPattern, SERVICE_NAME } from "../protocol/subjects.ts"
 import type { Site } from "../protocol/tokens.ts"
@@ -28,6 +28,7 @@ import { type Api, makeApi } from "./api.ts"
 import { type Committer, makeCommitter } from "./committer.ts"
 import { type Driver, makeDriver } from "./driver.ts"
 import { Liveness } from "./liveness.ts"
+import { countCommit, countConflict } from "./metrics.ts"
 import type { Replica } from "./replica.ts"
 import { copyState } from "./state.ts"
 
@@ -41,6 +42,8 @@ export interface LeadOptions {
 
 /** How often the leader looks at silence, at the queue and at what may have been left undone. */
 const TICK = 500
+/** A writer that takes nothing in for so long (ms), on a connection that stands, is given up. */
+const WRITER_PATIENCE = 15_000
 
 /** Waits for the lease, leads, and succeeds once it no longer does. */
 export const leadOnce = (options: LeadOptions) =>
@@ -54,10 +57,18 @@ export const leadOnce = (options: LeadOptions) =>
       )
       yield* Effect.raceFirst(
         Effect.andThen(held.lost, Effect.logWarning("the lease is lost")),
-        Effect.catch(leading, (error) => Effect.logWarning(`no longer leading: ${error.message}`))
+        Effect.catch(leading, (error) =>
+          Effect.andThen(
+            isConflict(error) ? countConflict : Effect.void,
+            Effect.logWarning(`no longer leading: ${error.message}`)
+          )
+        )
       )
     })
   )
+
+const isConflict = (error: NatsError | CommitTooLarge | Malformed): boolean =>
+  error._tag === "NatsError" && error.reason._tag === "WrongLastSequence"
 
 const lead = Effect.fnUntraced(function* (
   options: LeadOptions
@@ -69,12 +80,13 @@ const lead = Effect.fnUntraced(function* (
 
   // The driver is made once the epoch is known, which is after the committer's first commit.
   let driver: Driver | undefined
-  const committer = yield* makeCommitter({
+  const committer: Committer = yield* makeCommitter({
     log,
     state: copyState(replica.state),
     code: options.code,
     bytes: extent.bytes,
-    onStored: (entries: ReadonlyArray<Entry>) => driver?.onStored(entries) ?? Effect.void
+    onStored: (entries: ReadonlyArray<Entry>) =>
+      Effect.andThen(countCommit(committer.state, entries), driver?.onStored(entries) ?? Effect.void)
   })
   const writing = yield* Effect.forkScoped(committer.run)
   const run = Effect.gen(function* () {
@@ -88,7 +100,30 @@ const lead = Effect.fnUntraced(function* (
     yield* Effect.logWarning("another router has been elected")
   })
   // The writer never succeeds: if it ends, it has lost the log to another.
-  yield* Effect.raceFirst(run, Fiber.join(writing))
+  yield* Effect.raceFirst(run, Effect.raceFirst(Fiber.join(writing), standingStill(committer)))
+})
+
+/** Completes when the writer takes nothing in although NATS is there: whoever leads must not stand in the way. */
+const standingStill = Effect.fnUntraced(function* (committer: Committer) {
+  const nats = yield* Nats
+  let connectedAt = nats.connectedAt()
+  while (true) {
+    yield* Effect.sleep(WRITER_PATIENCE / 2)
+    // A command about no session is decided like any other and stores nothing.
+    const probe = committer.submit({
+      _tag: "session.expire",
+      id: mintCommandId(),
+      session: mintSessionId(),
+      reason: "client-lost"
+    })
+    const done = yield* Effect.timeoutOption(probe, WRITER_PATIENCE)
+    const stayed = nats.isConnected() && nats.connectedAt() === connectedAt
+    connectedAt = nats.connectedAt()
+    if (done._tag === "None" && stayed) {
+      yield* Effect.logError(`the writer has taken nothing in for ${WRITER_PATIENCE / 1_000} s`)
+      return
+    }
+  }
 })
 
 const serveLeader = Effect.fnUntraced(function* (

@@ -6,12 +6,12 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { layerNats } from "../nats/connection.ts"
 import { EventLog, layerEventLog } from "../nats/event-log.ts"
-import { layerTestNatsServer, layerTestNatsServerWith, TestNatsServer } from "../nats/test-server.ts"
+import { freePort, layerTestNatsServer, layerTestNatsServerWith, TestNatsServer } from "../nats/test-server.ts"
 import type { HostId } from "../protocol/ids.ts"
 import { generateSealKeyPair, openSealed } from "../protocol/seal.ts"
 import type { Site } from "../protocol/tokens.ts"
 import { verifyLog } from "./audit.ts"
-import { runRouter } from "./router.ts"
+import { type RouterOptions, runRouter } from "./router.ts"
 import {
   askHosts,
   askSession,
@@ -32,7 +32,7 @@ let sites = 0
 const newSite = () => `r${++sites}` as Site
 const HOST = "gpu1" as HostId
 
-const startRouter = (site: Site, options: { readonly logBytes?: number } = {}) =>
+const startRouter = (site: Site, options: Partial<RouterOptions> = {}) =>
   Effect.forkChild(
     Effect.tapCause(runRouter({ site, logBytes: 1 << 20, ...options }), (cause) =>
       Effect.logError("the router failed", cause)
@@ -216,6 +216,32 @@ layer(Live, { excludeTestServices: true })("the router", (it) => {
       )
       assert.isTrue(answers.every(({ _tag }) => _tag === "Ok"))
       assert.strictEqual(host.sessions.size, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells its health and its metrics over HTTP", () =>
+    Effect.gen(function* () {
+      const site = newSite()
+      const port = yield* Effect.promise(freePort)
+      yield* startRouter(site, { monitor: { port } })
+      yield* startTestHost({ site, host: HOST, gpus: [gpu(1)] })
+      yield* eventually(askHosts(site), (hosts) => hosts.length === 1)
+      yield* attach(site, requestBody())
+      yield* Effect.flip(attach(site, requestBody()))
+      const get = (path: string) =>
+        Effect.promise(async () => {
+          const response = await fetch(`http://127.0.0.1:${port}${path}`)
+          return [response.status, await response.text()] as const
+        })
+      assert.strictEqual((yield* get("/healthz"))[0], 200)
+      assert.strictEqual((yield* get("/readyz"))[0], 200)
+      assert.strictEqual((yield* get("/else"))[0], 404)
+      const [, metrics] = yield* get("/metrics")
+      assert.match(metrics, /juice_placements_total\{.*result="placed".*\} \d/)
+      assert.match(metrics, /juice_placements_total\{.*result="rejected".*\} \d/)
+      assert.match(metrics, new RegExp(`juice_sessions_active\\{.*site="${site}".*state="ready".*\\} 1`))
+      assert.match(metrics, /juice_placement_duration_seconds_count/)
+      assert.match(metrics, /juice_router_leading\S* 1/)
     }).pipe(Effect.scoped)
   )
 

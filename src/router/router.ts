@@ -14,6 +14,7 @@ import { mintRouterId, type RouterId } from "../protocol/ids.ts"
 import type { Site } from "../protocol/tokens.ts"
 import { codeHash } from "./code-hash.ts"
 import { leadOnce } from "./leader.ts"
+import { type MonitorFailed, type MonitorOptions, serveMonitor } from "./monitor.ts"
 import { serveReads } from "./reads.ts"
 import { type LogFault, makeReplica } from "./replica.ts"
 
@@ -23,6 +24,8 @@ export interface RouterOptions {
   readonly router?: RouterId
   /** Bytes that the log's first segment may take when this router makes it. */
   readonly logBytes?: number
+  /** Serves health and metrics over HTTP, where given. */
+  readonly monitor?: MonitorOptions
   /** Called when this router begins and stops to lead. */
   readonly onLeading?: (leading: boolean) => void
 }
@@ -46,11 +49,19 @@ const serve = (options: RouterOptions) =>
       const code = yield* codeHash
       const replica = yield* makeReplica
       let leading = false
+      let ready = false
+      if (options.monitor !== undefined) {
+        const isReady = () => ready
+        const isLeading = () => leading
+        const port = yield* serveMonitor({ ...options.monitor, site: options.site, replica, isReady, isLeading })
+        yield* Effect.logInfo(`health and metrics on port ${port}`)
+      }
 
       const work = Effect.gen(function* () {
         const { last } = yield* Effect.retry(log.extent, { while: isTransient, schedule: Schedule.spaced(RETRY_EVERY) })
         yield* replica.reach(last)
         yield* serveReads({ site: options.site, router, replica, isLeading: () => leading })
+        ready = true
         yield* Effect.logInfo(`router ${router} of the site "${options.site}" has read ${last} commits`)
         const lead = leadOnce({
           site: options.site,
@@ -72,7 +83,7 @@ const serve = (options: RouterOptions) =>
  * Runs a router until it is interrupted. Fails when NATS has no JetStream, keeps a stream otherwise than it must, or
  * closes the connection for good, and when the log cannot be read on.
  */
-export const runRouter = (options: RouterOptions): Effect.Effect<never, LogFault | NoJetStream, Nats> =>
+export const runRouter = (options: RouterOptions): Effect.Effect<never, LogFault | NoJetStream | MonitorFailed, Nats> =>
   Effect.scoped(
     Effect.gen(function* () {
       const services = yield* Effect.retry(Layer.build(Layer.fresh(layerStreams(options))), {
