@@ -229,16 +229,3 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult cuCtxResetPersistingL2Cache() {
     return withContext([](Context&) { return CUDA_SUCCESS; });
 }
-
-/// The mode matters to captures only, and there are none; but it is the thread's, and is kept.
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-    return withDriver([&] {
-        thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL ||
-            *mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        std::swap(current, *mode);
-        return CUDA_SUCCESS;
-    });
-}

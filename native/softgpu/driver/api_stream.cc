@@ -213,6 +213,14 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
 CUresult cuStreamGetCtx_ptsz(CUstream handle, CUcontext* context) {
     return ask(handle, kPerThread, context, contextOf);
 }
+CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
+    if (green != nullptr) *green = nullptr;
+    return ask(handle, kLegacy, context, contextOf);
+}
+CUresult cuStreamGetCtx_v2_ptsz(CUstream handle, CUcontext* context, CUgreenCtx* green) {
+    if (green != nullptr) *green = nullptr;
+    return ask(handle, kPerThread, context, contextOf);
+}
 CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
     return ask(handle, kLegacy, id, idOf);
 }
@@ -225,13 +233,4 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr, size_t, unsigned i
 }
 CUresult cuStreamAttachMemAsync_ptsz(CUstream handle, CUdeviceptr, size_t, unsigned int) {
     return attach(handle, kPerThread);
-}
-
-// Nothing is ever captured here: to begin a capture is not supported.
-
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-    return ask(handle, kLegacy, status, [](Stream&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
-}
-CUresult cuStreamIsCapturing_ptsz(CUstream handle, CUstreamCaptureStatus* status) {
-    return ask(handle, kPerThread, status, [](Stream&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
 }

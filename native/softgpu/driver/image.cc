@@ -65,11 +65,15 @@ CUresult readImage(const void* image, std::string& ptx) {
     return choose(image::measure(image), ptx);
 }
 
+CUresult readImageBytes(const void* image, size_t size, std::string& ptx) {
+    return choose(image::measure(image::Bytes(static_cast<const uint8_t*>(image), size)), ptx);
+}
+
 CUresult readImageFile(const char* path, std::string& ptx) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
     const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-    return choose(image::measure(image::Bytes(bytes)), ptx);
+    return readImageBytes(bytes.data(), bytes.size(), ptx);
 }
 
 CUresult compile(const std::string& ptx, JitLog* log, Code& code) {

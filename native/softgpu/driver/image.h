@@ -24,6 +24,8 @@ class JitLog {
 /// The PTX for this device in the image at a bare pointer (any kind). Results: 200 for no image,
 /// 209 for one without PTX that the device may run.
 CUresult readImage(const void* image, std::string& ptx);
+/// The same for bytes whose end is known.
+CUresult readImageBytes(const void* image, size_t size, std::string& ptx);
 /// The same for a file; 301 when it cannot be read.
 CUresult readImageFile(const char* path, std::string& ptx);
 

@@ -10,6 +10,9 @@
 namespace juice::softgpu {
 namespace {
 
+/// The engine keeps so many blocks of one grid under way at once, taking turns.
+constexpr uint64_t kMaxResidentBlocks = 512;
+
 bool within(const Dim3& size, const unsigned (&limits)[3]) {
     return size.x >= 1 && size.x <= limits[0] && size.y >= 1 && size.y <= limits[1] &&
            size.z >= 1 && size.z <= limits[2];
@@ -32,7 +35,8 @@ CUresult checkShape(const Function& function, const LaunchShape& shape) {
     if (!shape.cooperative) return CUDA_SUCCESS;
     const auto perMultiprocessor = static_cast<uint64_t>(
         activeBlocks(function.kernel, static_cast<unsigned>(threads), shape.dynamicShared));
-    const uint64_t fitting = perMultiprocessor * function.context().device().multiprocessors();
+    const uint64_t fitting = std::min<uint64_t>(
+        perMultiprocessor * function.context().device().multiprocessors(), kMaxResidentBlocks);
     return count(shape.grid) <= fitting ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
@@ -74,7 +78,9 @@ void execute(const Launch& wanted, Context& context) {
     const LaunchResult result = juice::softgpu::run(wanted);
     if (result.curesult == 0) return;
     if (context.failed()) return;  // stopped because another kernel had failed
-    if (!result.report.empty()) std::fprintf(stderr, "%s\n", result.report.c_str());
+    if (!result.report.empty()) {
+        std::fprintf(stderr, "juice softgpu: %s\n", result.report.c_str());
+    }
     context.fail(static_cast<CUresult>(result.curesult));
 }
 

@@ -4,6 +4,8 @@
 
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
+#include "native/softgpu/driver/pool.h"
+#include "native/softgpu/driver/registry.h"
 
 namespace juice::softgpu {
 
@@ -56,6 +58,7 @@ CUresult AddressSpace::allocate(Context& context, size_t size, MemoryKind kind, 
     made.piece = *piece;
     made.pool = pool;
     insert(context, made);
+    if (const auto from = softgpu::find<MemoryPool>(pool)) from->took(size);
     return CUDA_SUCCESS;
 }
 
@@ -76,6 +79,7 @@ bool AddressSpace::enter(Context& context, uint64_t address, size_t size, Memory
 }
 
 void AddressSpace::returnMemory(const Allocation& allocation) {
+    if (const auto pool = softgpu::find<MemoryPool>(allocation.pool)) pool->gave(allocation.size);
     if (allocation.kind == MemoryKind::registered || allocation.kind == MemoryKind::global) return;
     const auto heap = heaps_.find({allocation.context, allocation.kind});
     if (heap != heaps_.end()) heap->second->release(allocation.address, allocation.size);
@@ -95,8 +99,16 @@ bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> k
 
 void AddressSpace::releaseAll(const Context& context) {
     const std::unique_lock lock(mutex_);
-    std::erase_if(allocations_,
-                  [&](const auto& entry) { return entry.second.context == &context; });
+    for (auto at = allocations_.begin(); at != allocations_.end();) {
+        const Allocation& allocation = at->second;
+        if (allocation.context != &context) {
+            ++at;
+            continue;
+        }
+        if (const auto pool = softgpu::find<MemoryPool>(allocation.pool))
+            pool->gave(allocation.size);
+        at = allocations_.erase(at);
+    }
     touch();
     std::erase_if(heaps_, [&](const auto& entry) { return entry.first.first == &context; });
 }

@@ -1,0 +1,179 @@
+// Memory pools and allocation in stream order.
+#include "native/softgpu/driver/guard.h"
+#include "native/softgpu/driver/memory.h"
+#include "native/softgpu/driver/pool.h"
+
+using namespace juice::softgpu;
+
+namespace {
+
+constexpr DefaultStream kLegacy = DefaultStream::legacy;
+constexpr DefaultStream kPerThread = DefaultStream::perThread;
+
+CUmemoryPool handleOf(MemoryPool& pool) {
+    return reinterpret_cast<CUmemoryPool>(&pool);
+}
+
+template <typename Body>
+CUresult withPool(CUmemoryPool handle, const Body& body) {
+    return withDriver([&]() -> CUresult {
+        const auto pool = find<MemoryPool>(handle);
+        return pool ? body(*pool) : CUDA_ERROR_INVALID_HANDLE;
+    });
+}
+
+/// The address is known at once; that earlier work of the stream has ended when it is used is the
+/// program's to see to, as always.
+CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstream stream,
+                  DefaultStream meaning) {
+    return withStream(stream, meaning, [&](Stream& on) -> CUresult {
+        if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        Context& context = on.context();
+        const auto pool =
+            handle == nullptr ? MemoryPool::currentOf(context.device()) : find<MemoryPool>(handle);
+        if (!pool) return CUDA_ERROR_INVALID_HANDLE;
+        uint64_t address = 0;
+        const CUresult result = AddressSpace::instance().allocate(context, size, MemoryKind::device,
+                                                                  0, address, pool.get());
+        if (result != CUDA_SUCCESS) return result;
+        *pointer = address;
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult free(CUdeviceptr pointer, CUstream stream, DefaultStream meaning) {
+    return withStream(stream, meaning, [&](Stream& on) {
+        const auto found = AddressSpace::instance().find(pointer);
+        if (!found || found->address != pointer || found->kind != MemoryKind::device) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        const auto give = [pointer] {
+            AddressSpace::instance().release(pointer, {MemoryKind::device});
+        };
+        on.submit({give, {}, false});
+        return CUDA_SUCCESS;
+    });
+}
+
+/// The device of a location; null for one that is no device.
+Device* located(const CUmemLocation* location) {
+    if (location == nullptr || location->type != CU_MEM_LOCATION_TYPE_DEVICE) return nullptr;
+    return deviceAt(location->id);
+}
+
+}  // namespace
+
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t size, CUstream stream) {
+    return allocate(pointer, size, nullptr, stream, kLegacy);
+}
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t size, CUstream stream) {
+    return allocate(pointer, size, nullptr, stream, kPerThread);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t size, CUmemoryPool pool,
+                                 CUstream stream) {
+    if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return allocate(pointer, size, pool, stream, kLegacy);
+}
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t size, CUmemoryPool pool,
+                                      CUstream stream) {
+    if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return allocate(pointer, size, pool, stream, kPerThread);
+}
+CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
+    return free(pointer, stream, kLegacy);
+}
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
+    return free(pointer, stream, kPerThread);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice ordinal) {
+    return withDevice(ordinal, [&](Device& device) {
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *out = handleOf(MemoryPool::defaultOf(device));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
+    return withDevice(ordinal, [&](Device& device) {
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *out = handleOf(*MemoryPool::currentOf(device));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle) {
+    return withDevice(ordinal, [&](Device& device) {
+        auto pool = find<MemoryPool>(handle);
+        if (!pool || &pool->device() != &device) return CUDA_ERROR_INVALID_VALUE;
+        MemoryPool::setCurrent(device, std::move(pool));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
+    return withDriver([&]() -> CUresult {
+        if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        Device* const device = located(&properties->location);
+        if (device == nullptr || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_NOT_SUPPORTED;
+        auto pool = std::make_shared<MemoryPool>(*device);
+        *out = handleOf(*Registry<MemoryPool>::instance().add(std::move(pool)));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool handle) {
+    return withPool(handle, [&](MemoryPool& pool) {
+        if (&pool == &MemoryPool::defaultOf(pool.device())) return CUDA_ERROR_INVALID_VALUE;
+        if (MemoryPool::currentOf(pool.device()).get() == &pool) {
+            MemoryPool::setCurrent(pool.device(), nullptr);
+        }
+        Registry<MemoryPool>::instance().take(handle);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+    return withPool(handle, [&](MemoryPool& pool) {
+        return value == nullptr ? CUDA_ERROR_INVALID_VALUE : pool.attribute(attribute, value);
+    });
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+    return withPool(handle, [&](MemoryPool& pool) {
+        return value == nullptr ? CUDA_ERROR_INVALID_VALUE : pool.setAttribute(attribute, value);
+    });
+}
+
+/// A pool keeps nothing back, so there is nothing to trim.
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t) {
+    return withPool(handle, [](MemoryPool&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle,
+                            CUmemLocation* location) {
+    return withPool(handle, [&](MemoryPool& pool) {
+        const Device* const device = located(location);
+        if (flags == nullptr || device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *flags = device == &pool.device() ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        return CUDA_SUCCESS;
+    });
+}
+
+/// Only what is so anyhow: its own device reads and writes a pool's memory.
+CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* accesses, size_t count) {
+    return withPool(handle, [&](MemoryPool& pool) {
+        if (accesses == nullptr && count > 0) return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < count; ++i) {
+            if (located(&accesses[i].location) != &pool.device()) return CUDA_ERROR_NOT_SUPPORTED;
+            if (accesses[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+        }
+        return CUDA_SUCCESS;
+    });
+}

@@ -1,0 +1,100 @@
+#include "native/softgpu/driver/test/driver_fixture.h"
+
+namespace juice::softgpu {
+namespace {
+
+using Pools = DriverTest;
+
+uint64_t usedIn(CUmemoryPool pool) {
+    uint64_t used = 0;
+    EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    return used;
+}
+
+TEST_F(Pools, AllocateAndFreeInStreamOrder) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, device));
+    volatile uint32_t* gate = pinnedWord();
+    const CUstream on = stream();
+    CUdeviceptr word = 0;
+    EXPECT_OK(cuMemAllocAsync(&word, 4, on));
+    EXPECT_EQ(usedIn(pool), 4U);
+    CUmemoryPool from = nullptr;
+    EXPECT_OK(cuPointerGetAttribute(&from, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, word));
+    EXPECT_EQ(from, pool);
+    uint32_t value = 5;
+    spin(gate, on);
+    EXPECT_OK(launch("store", {&word, &value}, on));
+    EXPECT_OK(cuMemFreeAsync(word, on));
+    EXPECT_EQ(usedIn(pool), 4U) << "its turn has not come";
+    *gate = 1;
+    EXPECT_OK(cuStreamSynchronize(on));
+    EXPECT_EQ(usedIn(pool), 0U);
+    EXPECT_EQ(cuMemFreeAsync(word, on), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Pools, CanBeMadeAndSetForADevice) {
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemoryPool made = nullptr, current = nullptr, standard = nullptr;
+    ASSERT_OK(cuMemPoolCreate(&made, &properties));
+    EXPECT_OK(cuDeviceSetMemPool(device, made));
+    EXPECT_OK(cuDeviceGetMemPool(&current, device));
+    EXPECT_EQ(current, made);
+    CUdeviceptr pointer = 0;
+    EXPECT_OK(cuMemAllocAsync(&pointer, 100, nullptr));
+    EXPECT_EQ(usedIn(made), 100U);
+    EXPECT_OK(cuMemFree_v2(pointer));
+    EXPECT_EQ(usedIn(made), 0U);
+    uint64_t threshold = 12345;
+    EXPECT_OK(cuMemPoolSetAttribute(made, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+    EXPECT_OK(cuMemPoolDestroy(made));
+    EXPECT_OK(cuDeviceGetMemPool(&current, device));
+    EXPECT_OK(cuDeviceGetDefaultMemPool(&standard, device));
+    EXPECT_EQ(current, standard);
+    EXPECT_EQ(cuMemPoolDestroy(standard), CUDA_ERROR_INVALID_VALUE);
+    properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    EXPECT_EQ(cuMemPoolCreate(&made, &properties), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+using Linker = DriverTest;
+
+TEST_F(Linker, MakesOnePtxIntoAnImage) {
+    CUlinkState state = nullptr;
+    ASSERT_OK(cuLinkCreate_v2(0, nullptr, nullptr, &state));
+    std::string ptx = kKernels;
+    EXPECT_OK(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size() + 1, "kernels", 0,
+                               nullptr, nullptr));
+    void* image = nullptr;
+    size_t size = 0;
+    EXPECT_OK(cuLinkComplete(state, &image, &size));
+    CUmodule loaded = nullptr;
+    EXPECT_OK(cuModuleLoadData(&loaded, image));
+    EXPECT_EQ(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size() + 1, "more", 0,
+                               nullptr, nullptr),
+              CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_OK(cuLinkDestroy(state));
+    EXPECT_EQ(cuLinkDestroy(state), CUDA_ERROR_INVALID_HANDLE);
+}
+
+using Captures = DriverTest;
+
+TEST_F(Captures, AreNeverUnderWay) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    unsigned long long id = 42;
+    EXPECT_OK(
+        cuStreamGetCaptureInfo_v3(stream(), &status, &id, nullptr, nullptr, nullptr, nullptr));
+    EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    EXPECT_EQ(id, 42U);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    EXPECT_OK(cuThreadExchangeStreamCaptureMode(&mode));
+    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT_OK(cuThreadExchangeStreamCaptureMode(&mode));
+    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT_EQ(cuStreamBeginCapture_v2(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_ERROR_NOT_SUPPORTED);
+}
+
+}  // namespace
+}  // namespace juice::softgpu
