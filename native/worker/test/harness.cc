@@ -2,22 +2,43 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace juice::worker::test {
 namespace {
 
 constexpr int kDeadlineMillis = 60'000;
 
+/// What a container's seccomp profile does: no other personality may be taken on.
+void forbidPersonality() {
+    const sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{std::size(program), const_cast<sock_filter*>(program)};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
 /// Between fork and exec.
-[[noreturn]] void become(char* const* argv, int control, int usage) {
+[[noreturn]] void become(char* const* argv, int control, int usage, bool container) {
+    if (container) forbidPersonality();
     control = fcntl(control, F_DUPFD_CLOEXEC, 100);
     usage = fcntl(usage, F_DUPFD_CLOEXEC, 100);
     dup2(control, kControlFd);
@@ -39,9 +60,15 @@ int listenOnLoopback(uint16_t& port) {
     return fd;
 }
 
+/// Another machine's paths, where the tests run against a real GPU.
+std::string setting(const char* variable, const char* otherwise) {
+    const char* value = std::getenv(variable);
+    return value == nullptr ? otherwise : value;
+}
+
 }  // namespace
 
-WorkerProcess::WorkerProcess(std::vector<std::string> args, const char* driver) {
+WorkerProcess::WorkerProcess(std::vector<std::string> args, Start how) {
     int sockets[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
     const int memory = memfd_create("usage", MFD_CLOEXEC);
@@ -50,13 +77,14 @@ WorkerProcess::WorkerProcess(std::vector<std::string> args, const char* driver) 
         mmap(nullptr, sizeof(UsagePage), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0));
     usage_->magic = kUsageMagic;
 
-    args.insert(args.begin(),
-                {JUICE_WORKER, "--driver", driver == nullptr ? JUICE_SOFTGPU : driver});
+    const std::string driver =
+        how.driver == nullptr ? setting("JUICE_TEST_DRIVER", JUICE_SOFTGPU) : how.driver;
+    args.insert(args.begin(), {setting("JUICE_TEST_WORKER", JUICE_WORKER), "--driver", driver});
     std::vector<char*> argv;
     for (std::string& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);
     pid_ = fork();
-    if (pid_ == 0) become(argv.data(), sockets[1], memory);
+    if (pid_ == 0) become(argv.data(), sockets[1], memory, how.container);
     close(sockets[1]);
     close(memory);
     control_ = sockets[0];

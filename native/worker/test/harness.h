@@ -22,10 +22,16 @@
 
 namespace juice::worker::test {
 
+/// How a worker is started.
+struct Start {
+    const char* driver = nullptr;  // null: JUICE_TEST_DRIVER, or else the software GPU
+    bool container = false;        // as under a container's seccomp profile
+};
+
 /// The host's side of one worker.
 class WorkerProcess {
   public:
-    explicit WorkerProcess(std::vector<std::string> args = {}, const char* driver = nullptr);
+    explicit WorkerProcess(std::vector<std::string> args = {}, Start how = Start{});
     ~WorkerProcess();
 
     struct Message {
