@@ -22,6 +22,7 @@ std::span<const ptx::OpEntry> atomicOps();
 std::span<const ptx::OpEntry> controlOps();
 std::span<const ptx::OpEntry> barrierOps();
 std::span<const ptx::OpEntry> warpOps();
+std::span<const ptx::OpEntry> packedOps();
 
 /// Arithmetic whose opcode integers and floats share: add, sub, mul, mad, div, abs, neg, min, max.
 /// Each stands on its type, already taken.

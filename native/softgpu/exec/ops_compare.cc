@@ -72,6 +72,14 @@ struct Halves {
         return F{}(Half<Brain>::widen(a), Half<Brain>::widen(b));
     }
 };
+/// One half of a packed pair.
+template <class F, bool Brain, unsigned Shift>
+struct PairPart {
+    bool operator()(uint32_t a, uint32_t b) const {
+        return Halves<F, Brain>{}(static_cast<uint16_t>(a >> Shift),
+                                  static_cast<uint16_t>(b >> Shift));
+    }
+};
 
 enum Combine : uint8_t { kAlone, kAnd, kOr, kXor };
 
@@ -104,22 +112,32 @@ JUICE_LOOP void setpLoop(Exec& x, const Instr& in, uint32_t m) {
     if (in.flags) x.setPredicate(*x.more(in), m, other);
 }
 
-/// set: the result is all ones (or 1.0, by `aux`) where the comparison holds.
-template <auto F, class A>
-JUICE_LOOP void setLoop(Exec& x, const Instr& in, uint32_t m) {
-    uint32_t other;
-    uint32_t held = compared<F, A>(x, in, other);
-    auto* d = x.to<uint32_t>(in.dst);
-    eachLane(m, [&](unsigned i) { d[i] = held >> i & 1 ? in.aux : 0; });
-}
-
+/// A comparison as a predicate; `high` is that of a pair's upper half.
 struct Handlers {
-    Handler setp = nullptr, set = nullptr;
+    Handler setp = nullptr, high = nullptr;
 };
 
 template <auto F, class A>
-Handlers both() {
-    return {lanes<setpLoop<F, A>>(), lanes<setLoop<F, A>>()};
+Handlers one() {
+    return {lanes<setpLoop<F, A>>(), nullptr};
+}
+
+template <class F, bool Brain>
+Handlers pair() {
+    return {setpLoop<PairPart<F, Brain, 0>{}, uint32_t>,
+            setpLoop<PairPart<F, Brain, 16>{}, uint32_t>};
+}
+
+/// set, after its comparison: `aux` where the predicate holds, else 0. The upper half of a pair
+/// comes from the predicate b.
+template <class T>
+void setLoop(Exec& x, const Instr& in, uint32_t m) {
+    T* d = x.to<T>(in.dst);
+    uint32_t low = x.predicate(in.a), high = in.b == kNoRef ? low : x.predicate(in.b);
+    eachLane(m, [&](unsigned i) {
+        uint32_t keep = (low >> i & 1 ? 0x0000ffff : 0) | (high >> i & 1 ? 0xffff0000 : 0);
+        d[i] = static_cast<T>(in.aux & (sizeof(T) == 2 ? keep | keep >> 16 : keep));
+    });
 }
 
 template <class F>
@@ -127,19 +145,19 @@ Handlers forInteger(const FunctionDecoder& d, Type type) {
     switch (type) {
         case Type::u16:
         case Type::b16:
-            return both<F{}, uint16_t>();
+            return one<F{}, uint16_t>();
         case Type::u32:
         case Type::b32:
-            return both<F{}, uint32_t>();
+            return one<F{}, uint32_t>();
         case Type::u64:
         case Type::b64:
-            return both<F{}, uint64_t>();
+            return one<F{}, uint64_t>();
         case Type::s16:
-            return both<F{}, int16_t>();
+            return one<F{}, int16_t>();
         case Type::s32:
-            return both<F{}, int32_t>();
+            return one<F{}, int32_t>();
         case Type::s64:
-            return both<F{}, int64_t>();
+            return one<F{}, int64_t>();
         default:
             d.unsupported("." + std::string(nameOf(type)) + " here");
     }
@@ -149,13 +167,17 @@ template <class F>
 Handlers forFloat(const FunctionDecoder& d, Type type, bool ftz) {
     switch (type) {
         case Type::f32:
-            return ftz ? both<Flushed<F>{}, float>() : both<F{}, float>();
+            return ftz ? one<Flushed<F>{}, float>() : one<F{}, float>();
         case Type::f64:
-            return both<F{}, double>();
+            return one<F{}, double>();
         case Type::f16:
-            return both<Halves<F, false>{}, uint16_t>();
+            return one<Halves<F, false>{}, uint16_t>();
         case Type::bf16:
-            return both<Halves<F, true>{}, uint16_t>();
+            return one<Halves<F, true>{}, uint16_t>();
+        case Type::f16x2:
+            return pair<F, false>();
+        case Type::bf16x2:
+            return pair<F, true>();
         default:
             d.unsupported("." + std::string(nameOf(type)) + " here");
     }
@@ -205,38 +227,93 @@ Handlers handlersFor(FunctionDecoder& d, Type type) {
     return integerHandlers(d, type);
 }
 
-void decodeSetp(FunctionDecoder& d) {
-    uint8_t how = takeCombine(d);
-    Type type = d.takeType();
-    Handlers handlers = handlersFor(d, type);
-    d.needOperands(how == kAlone ? 3 : 4);
-    Ref a = d.source(1, type), b = d.source(2, type);
+struct Comparison {
+    uint8_t how = kAlone;
+    Type type = Type::none;
+    Handlers handlers;
+    Ref a = kNoRef, b = kNoRef, c = kNoRef;
     bool flip = false;
-    Ref c = how == kAlone ? kNoRef : d.predicate(d.operand(3), flip);
+
+    Instr& emit(FunctionDecoder& d, Handler run, Ref p) const {
+        Instr& in = d.emit(run, p, a, b, c);
+        in.n = how;
+        in.imm = flip ? 0xffffffffll : 0;
+        return in;
+    }
+};
+
+/// Everything but the destination. `how` is taken first: set has its result type before the other.
+Comparison takeComparison(FunctionDecoder& d, uint8_t how) {
+    Comparison comparison;
+    comparison.how = how;
+    comparison.type = d.takeType();
+    comparison.handlers = handlersFor(d, comparison.type);
+    d.needOperands(how == kAlone ? 3 : 4);
+    comparison.a = d.source(1, comparison.type);
+    comparison.b = d.source(2, comparison.type);
+    if (how != kAlone) comparison.c = d.predicate(d.operand(3), comparison.flip);
+    return comparison;
+}
+
+void decodeSetp(FunctionDecoder& d) {
+    Comparison comparison = takeComparison(d, takeCombine(d));
     const Operand& result = d.operand(0);
     bool pair = result.kind == Operand::Kind::pair;
     Ref p = d.target(pair ? result.items[0] : result, Type::pred);
     Ref q = pair ? d.target(result.items[1], Type::pred) : kNoRef;
-    Instr& in = d.emit(handlers.setp, p, a, b, c);
-    in.n = how;
-    in.flags = pair;
-    in.imm = flip ? 0xffffffffll : 0;
+    if (comparison.handlers.high != nullptr) {
+        if (!pair) d.refuse("needs two predicates");
+        comparison.emit(d, comparison.handlers.setp, p);
+        comparison.emit(d, comparison.handlers.high, q);
+        return;
+    }
+    comparison.emit(d, comparison.handlers.setp, p).flags = pair;
     if (pair) d.setMore({q}, {});
 }
 
 void decodeSet(FunctionDecoder& d) {
     uint8_t how = takeCombine(d);
-    Type to = d.takeTypeOf({Type::u32, Type::s32, Type::f32});
-    Type type = d.takeType();
-    Handlers handlers = handlersFor(d, type);
-    d.needOperands(how == kAlone ? 3 : 4);
-    Ref a = d.source(1, type), b = d.source(2, type);
-    bool flip = false;
-    Ref c = how == kAlone ? kNoRef : d.predicate(d.operand(3), flip);
-    Instr& in = d.emit(handlers.set, d.target(0, to), a, b, c);
-    in.n = how;
-    in.imm = flip ? 0xffffffffll : 0;
-    in.aux = to == Type::f32 ? 0x3f800000u : ~0u;
+    Type to = d.takeType();
+    Comparison comparison = takeComparison(d, how);
+    bool pairs = comparison.handlers.high != nullptr;
+    uint32_t one = 0;
+    switch (to) {
+        case Type::u32:
+        case Type::s32:
+            one = ~0u;
+            break;
+        case Type::u16:
+        case Type::s16:
+            one = 0xffff;
+            break;
+        case Type::f32:
+            one = 0x3f800000;
+            break;
+        case Type::f16:
+            one = 0x3c00;
+            break;
+        case Type::bf16:
+            one = 0x3f80;
+            break;
+        case Type::f16x2:
+            one = 0x3c003c00;
+            break;
+        case Type::bf16x2:
+            one = 0x3f803f80;
+            break;
+        default:
+            d.unsupported("." + std::string(nameOf(to)) + " here");
+    }
+    bool pairResult = to == Type::f16x2 || to == Type::bf16x2;
+    bool wordResult = to == Type::u32 || to == Type::s32;
+    if (pairs ? !pairResult && !wordResult : pairResult) {
+        d.unsupported("this combination of types");
+    }
+    Ref low = d.temporary(Type::pred), high = pairs ? d.temporary(Type::pred) : kNoRef;
+    comparison.emit(d, comparison.handlers.setp, low);
+    if (pairs) comparison.emit(d, comparison.handlers.high, high);
+    Handler run = ptx::sizeOf(to) == 2 ? setLoop<uint16_t> : setLoop<uint32_t>;
+    d.emit(run, d.target(0, to), low, high).aux = one;
 }
 
 template <class T>

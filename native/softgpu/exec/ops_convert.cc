@@ -318,7 +318,8 @@ void decodeCvt(FunctionDecoder& d) {
 
     Ref source = d.narrowSource(d.operand(1), from);
     // Halves go by way of f32, which holds them exactly.
-    if (isHalf(from) && to != from) {
+    bool integralHalf = isHalf(to) && to == from && !integralRounding.empty();
+    if (isHalf(from) && (to != from || integralHalf)) {
         Ref wide = d.temporary(Type::f32);
         d.emit(from == Type::f16 ? lanes<map1<kWiden<false>, float, uint16_t>>()
                                  : lanes<map1<kWiden<true>, float, uint16_t>>(),
@@ -337,7 +338,15 @@ void decodeCvt(FunctionDecoder& d) {
         if (integralRounding.empty()) d.refuse("needs .rni, .rzi, .rmi or .rpi");
         run = floatToInteger(d, to, from, integralRounding, ftz);
     } else if (isHalf(to)) {
-        if (sat || !integralRounding.empty() || isHalf(from)) d.unsupported("this conversion");
+        if (integralHalf) {
+            Ref whole = d.temporary(Type::f32);
+            d.emit(toIntegral<float>(integralRounding, false, sat), whole, source);
+            source = whole;
+            sat = false;
+        } else if (!integralRounding.empty()) {
+            d.unsupported("this conversion");
+        }
+        if (sat || isHalf(from)) d.unsupported("this conversion");
         run = narrowFor(to, from, narrow);
     } else if (!integralRounding.empty()) {
         if (to != from) d.unsupported("this conversion");

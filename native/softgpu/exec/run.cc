@@ -111,8 +111,7 @@ void AlignedBytes::Free::operator()(uint8_t* p) const {
 
 Pages::Pages(size_t size) {
     if (size == 0) return;
-    void* memory =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     data_ = {static_cast<uint8_t*>(memory), Unmap{size}};
 }

@@ -318,9 +318,9 @@ void FunctionDecoder::allocate(FunctionCode& result) {
 Decode findOp(std::string_view op) {
     static const auto* table = [] {
         auto* made = new std::unordered_map<std::string_view, Decode>;
-        for (auto family :
-             {integerOps(), bitOps(), arithmeticOps(), floatOps(), compareOps(), moveOps(),
-              convertOps(), memoryOps(), atomicOps(), controlOps(), barrierOps(), warpOps()}) {
+        for (auto family : {integerOps(), bitOps(), arithmeticOps(), floatOps(), compareOps(),
+                            moveOps(), convertOps(), memoryOps(), atomicOps(), controlOps(),
+                            barrierOps(), warpOps(), packedOps()}) {
             for (const OpEntry& entry : family) made->emplace(entry.name, entry.decode);
         }
         return made;
