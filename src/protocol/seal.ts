@@ -9,7 +9,6 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createPrivateKey,
   createPublicKey,
   diffieHellman,
   generateKeyPairSync,
@@ -119,10 +118,3 @@ export const deriveKey = (sessionKey: Uint8Array, session: SessionId, label: str
 export const processKeyLabel = (process: ProcessNumber): string => `process/${process}`
 /** The label of the broker's key: for the session's own connection to the host. */
 export const BROKER_KEY_LABEL = "broker"
-
-/** Only for tests and tools that hold a raw private key (32 bytes). */
-export const sealKeyPairFromRaw = (privateBytes: Uint8Array): SealKeyPair => {
-  const pkcs8 = Buffer.concat([Buffer.from("302e020100300506032b656e04220420", "hex"), privateBytes])
-  const privateKey = createPrivateKey({ key: pkcs8, format: "der", type: "pkcs8" })
-  return { privateKey, publicKey: createPublicKey(privateKey).export({ format: "jwk" }).x! }
-}
