@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "native/softgpu/exec/device_heap.h"
 #include "native/softgpu/exec/format.h"
 #include "native/softgpu/exec/lanes.h"
 #include "native/softgpu/exec/memory.h"
@@ -73,11 +74,32 @@ void assertLoop(Exec& x, const Instr& in, uint32_t m) {
                std::to_string(argument<uint32_t>(arguments, 16)) + " in " + function);
 }
 
+/// void* malloc(size_t): result at 0, the formal at 8.
+void mallocLoop(Exec& x, const Instr& in, uint32_t m) {
+    eachLane(m, [&](unsigned lane) {
+        uint8_t* arguments = argumentsOf(x, in, lane);
+        uint64_t address = DeviceHeap::shared().allocate(argument<uint64_t>(arguments, 8));
+        std::memcpy(arguments, &address, sizeof address);
+    });
+}
+
+/// void free(void*): the formal at 0.
+void freeLoop(Exec& x, const Instr& in, uint32_t m) {
+    for (; m != 0; m &= m - 1) {
+        auto lane = static_cast<unsigned>(std::countr_zero(m));
+        auto address = argument<uint64_t>(argumentsOf(x, in, lane), 0);
+        if (address == 0 || DeviceHeap::shared().release(address)) continue;
+        return x.fail(719, lane, in, "free of a pointer that malloc did not give");
+    }
+}
+
 }  // namespace
 
 Handler findBuiltin(std::string_view name) {
     if (name == "vprintf") return vprintfLoop;
     if (name == "__assertfail") return assertLoop;
+    if (name == "malloc") return mallocLoop;
+    if (name == "free") return freeLoop;
     return nullptr;
 }
 

@@ -1,4 +1,5 @@
-// Functions that the CUDA runtime of the device provides to kernels: vprintf, __assertfail.
+// Functions that the CUDA runtime of the device provides to kernels: vprintf, __assertfail,
+// malloc and free.
 #pragma once
 
 #include <string_view>

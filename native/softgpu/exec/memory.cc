@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include "native/softgpu/exec/device_heap.h"
+
 namespace juice::softgpu {
 namespace {
 
@@ -82,6 +84,10 @@ bool findRange(Exec& x, uint64_t address, uint64_t bytes) {
     };
     RangeCache::Range found = whole(x.code->globals);
     if (!holds(found)) found = whole(x.grid->params);
+    if (!holds(found)) {
+        auto [begin, end] = DeviceHeap::shared().range();
+        found = {begin, end};
+    }
     if (!holds(found)) {
         const MemoryMap* memory = x.grid->launch->memory;
         if (memory == nullptr) return false;

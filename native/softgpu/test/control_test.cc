@@ -280,6 +280,19 @@ TEST(Calls, recurseDeeplyAndReportOverflow) {
     EXPECT_NE(result.report.find("call stack overflow"), std::string::npos) << result.report;
 }
 
+TEST(Heap, givesEachThreadItsOwnMemory) {
+    const std::string kHeap =
+        ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+        ".extern .func free(.param .b64 p);\n";
+    auto got = perThread(
+        "{ .param .b64 n; .param .b64 p; st.param.b64 [n], 40; call (p), malloc, (n);\n"
+        "ld.param.b64 %rd6, [p]; }\n"
+        "st.u32 [%rd6+36], %r1; bar.sync 0; ld.global.u32 %r4, [%rd6+36];\n"
+        "{ .param .b64 p; st.param.b64 [p], %rd6; call free, (p); }",
+        100, kHeap);
+    for (W i = 0; i < 100; ++i) EXPECT_EQ(got[i], i);
+}
+
 TEST(Printing, formatsAsTheDeviceRuntimeDoes) {
     const std::string kPrint =
         ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
