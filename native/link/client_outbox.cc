@@ -1,5 +1,7 @@
 #include "native/link/client_outbox.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -109,6 +111,13 @@ bool Outbox::executed(uint64_t sequence) {
         marks_.pop_front();
     }
     return true;
+}
+
+void Outbox::trySay(Bytes frame) {
+    const std::unique_lock sending(socket_, std::try_to_lock);
+    if (!sending.owns_lock() || closed_) return;
+    (void)!::send(fd_, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    closed_ = true;
 }
 
 void Outbox::hurry(int64_t nanos) {

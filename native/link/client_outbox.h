@@ -50,6 +50,9 @@ class Outbox {
     bool executed(uint64_t sequence);
     uint64_t lastSequence() const { return lastSequence_.load(std::memory_order_relaxed); }
 
+    /// Sends a frame as far as that goes without waiting for anything: what is said before hanging
+    /// up.
+    void trySay(Bytes frame);
     /// From now on a slow peer is waited for no longer than this: what is said last.
     void hurry(int64_t nanos);
     /// The link is over: nothing more is sent.

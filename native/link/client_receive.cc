@@ -117,6 +117,7 @@ void Client::laneEnded(const std::string& lane, FrameStream::Got got, const std:
     const int cause = errno;
     if (got == FrameStream::Got::violation) {
         const std::string why = "the worker broke the protocol: it sent " + sentence;
+        outbox_.trySay(goodbyeFrame(wire::GoodbyeReason::protocol, why));
         fail(why);
     } else if (got == FrameStream::Got::closed) {
         fail(lane + " was closed from the other end");

@@ -36,7 +36,7 @@ class SegmentRef {
     }
     ~SegmentRef() {
         if (segment_ != nullptr && segment_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            delete segment_;
+            delete segment_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): it cannot count
     }
     Segment* operator->() const { return segment_; }
     explicit operator bool() const { return segment_ != nullptr; }

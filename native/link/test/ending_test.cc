@@ -1,7 +1,11 @@
 // How links end, in every state that they can be in.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -277,6 +281,62 @@ TEST(Ending, AClientThatEndsInTheMiddleOfATransferLeavesNobodyWaiting) {
         EXPECT_NE(rig.server().ending(), Ending::open);
         EXPECT_NE(rig.server().ending(), Ending::violation) << rig.server().reason();
     }
+}
+
+/// The network of this thread, and of those that it starts, is a loopback of their own.
+bool ownNetwork() {
+    return unshare(CLONE_NEWNET) == 0;
+}
+
+void setLoopback(bool up) {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    request.ifr_flags = up ? IFF_UP | IFF_RUNNING : 0;
+    EXPECT_EQ(ioctl(fd, SIOCSIFFLAGS, &request), 0);
+    close(fd);
+}
+
+TEST(Ending, APeerThatVanishesFromTheNetworkIsGivenUpInTenSeconds) {
+    bool possible = true;
+    std::thread apart([&] {
+        if (!(possible = ownNetwork())) return;
+        setLoopback(true);
+        Rig quiet({.run = false}), talking({.run = false});
+        const auto asked = quiet.client().ask(kEcho, 1, 0, {});
+        std::thread sender([&] {
+            const std::vector<uint8_t> data(8u << 20);
+            napNanos(100 * kMilli);
+            talking.client().send(talking.client().mintTransfer(), data.data(), data.size());
+        });
+        napNanos(50 * kMilli);
+        setLoopback(false);
+        const int64_t begin = nowNanos();
+        EXPECT_TRUE(quiet.client().take(asked).broken);
+        sender.join();
+        while (!talking.client().broken() || quiet.server().ending() == Ending::open)
+            napNanos(10 * kMilli);
+        EXPECT_LT(nowNanos() - begin, 13'000 * kMilli);
+        EXPECT_EQ(quiet.server().ending(), Ending::reset) << quiet.server().reason();
+    });
+    apart.join();
+    if (!possible) GTEST_SKIP() << "a network of one's own is not allowed here";
+}
+
+TEST(Ending, AnIdleLinkTakesNoProcessorTime) {
+    Rig rig({.lanes = 2});
+    rig.upload(5u << 20);
+    rig.download(5u << 20);
+    napNanos(200 * kMilli);
+    const auto used = [] {
+        rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 +
+               usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    };
+    const auto before = used();
+    napNanos(500 * kMilli);
+    EXPECT_LT(used() - before, 25'000) << "microseconds in half a second";
 }
 
 TEST(Ending, TheChildOfAForkGivesTheLinkUpWithoutHarmToTheParent) {

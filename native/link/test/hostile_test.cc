@@ -235,6 +235,20 @@ std::vector<Hostility> hostileWorkers() {
 INSTANTIATE_TEST_SUITE_P(Frames, HostileWorker, testing::ValuesIn(hostileWorkers()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(HostileWorkers, AreToldWhatTheyDidWrong) {
+    RawServer raw;
+    raw.send(creditFrame(1, 0));
+    wire::Header header{};
+    Goodbye goodbye;
+    ASSERT_TRUE(raw.receive(&header, sizeof header));
+    std::vector<uint8_t> payload(header.size);
+    ASSERT_TRUE(raw.receive(payload.data(), payload.size()));
+    EXPECT_EQ(header.kind, static_cast<uint8_t>(Kind::goodbye));
+    ASSERT_TRUE(decodeGoodbye(payload, goodbye));
+    EXPECT_EQ(goodbye.reason, wire::GoodbyeReason::protocol);
+    EXPECT_NE(goodbye.sentence.find("a credit of 1 bytes"), std::string::npos) << goodbye.sentence;
+}
+
 TEST_P(HostileWorker, BreaksTheLinkAndReleasesWhoWaits) {
     RawServer raw;
     std::vector<uint8_t> memory(100), more(100);

@@ -140,9 +140,13 @@ void RawServer::hangUp(bool abruptly) {
     closeSocket(fd_, abruptly);
 }
 
+bool RawServer::receive(void* out, size_t size) {
+    return receiveExactly(fd_, out, size, nowNanos() + 5000 * kMilli);
+}
+
 bool RawServer::skip(size_t size) {
     std::vector<uint8_t> bytes(size);
-    return receiveExactly(fd_, bytes.data(), size, nowNanos() + 5000 * kMilli);
+    return receive(bytes.data(), size);
 }
 
 }  // namespace juice::test

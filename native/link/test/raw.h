@@ -40,7 +40,9 @@ class RawServer {
     ~RawServer();
     void send(Bytes bytes);
     void hangUp(bool abruptly = false);
-    /// Reads away `size` bytes of what the client has sent.
+    /// Exactly `size` bytes of what the client has sent; false when they do not come.
+    bool receive(void* out, size_t size);
+    /// Reads them away.
     bool skip(size_t size);
     ClientLink& client() { return *client_; }
 
