@@ -9,6 +9,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { findNativeFiles } from "../native/files.ts"
 
 /** Where the project or the bundle is unpacked: the nearest folder above with a `bin/juice` or a `juice`. */
 export const projectRoot = (): string => {
@@ -35,36 +36,66 @@ export interface Outcome {
 export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
-  /** Kill -9 after this long; a run that is killed so has signal SIGKILL. */
+  /** Kill -9 after this long (default two minutes); a run that is killed so has signal SIGKILL. */
   readonly timeoutMs?: number
+  /** What it reads from its standard input; nothing by default. */
+  readonly stdin?: string
+  /** In a process group of its own, where a terminal's Ctrl-C does not reach it. */
+  readonly detached?: boolean
   readonly onSpawn?: (child: ChildProcess) => void
 }
 
-/** Runs one command to its end and collects what it wrote. */
-export const run = (command: string, args: ReadonlyArray<string>, options: RunOptions = {}): Promise<Outcome> =>
-  new Promise((resolve, reject) => {
-    const started = performance.now()
-    const child = spawn(command, args, {
-      env: options.env ?? process.env,
-      cwd: options.cwd,
-      stdio: ["ignore", "pipe", "pipe"]
+/** A command that has been started. */
+export interface Running {
+  readonly child: ChildProcess
+  readonly pid: number
+  /** What it has written so far. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** How it ended, once both its streams are closed. */
+  readonly outcome: Promise<Outcome>
+}
+
+/** Starts one command and collects what it writes. */
+export const start = (command: string, args: ReadonlyArray<string>, options: RunOptions = {}): Running => {
+  const started = performance.now()
+  const child = spawn(command, args, {
+    env: options.env ?? process.env,
+    cwd: options.cwd,
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    detached: options.detached ?? false
+  })
+  let stdout = ""
+  let stderr = ""
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text
+  })
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  // A program that does not read its input breaks the pipe: no fault of ours.
+  child.stdin?.on("error", () => {}).end(options.stdin)
+  const outcome = new Promise<Outcome>((resolve, reject) => {
+    const limit = options.timeoutMs ?? 120_000
+    const timer = Number.isFinite(limit) ? setTimeout(() => child.kill("SIGKILL"), limit) : undefined
+    child.on("error", (error) => {
+      clearTimeout(timer)
+      reject(error)
     })
-    let stdout = ""
-    let stderr = ""
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      stderr += text
-    })
-    const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 120_000)
-    child.on("error", reject)
     child.on("close", (code, signal) => {
       clearTimeout(timer)
       resolve({ code, signal, stdout, stderr, milliseconds: performance.now() - started })
     })
-    options.onSpawn?.(child)
   })
+  // Whoever cares awaits it; until then a failure must not end this process.
+  outcome.catch(() => {})
+  options.onSpawn?.(child)
+  return { child, pid: child.pid ?? 0, stdout: () => stdout, stderr: () => stderr, outcome }
+}
+
+/** Runs one command to its end and collects what it wrote. */
+export const run = (command: string, args: ReadonlyArray<string>, options: RunOptions = {}): Promise<Outcome> =>
+  start(command, args, options).outcome
 
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -76,67 +107,121 @@ export const freePort = (): Promise<number> =>
     })
   })
 
+/** A service of Juice in the foreground of nobody: `juice up`, `juice router`, `juice host`. */
+export interface Service extends Running {
+  /** Both its streams, for the message of a test that fails. */
+  readonly output: () => string
+  /** Ctrl-C, or another signal, then waits for the end. Gives the exit code. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
+}
+
+/** How long (ms) a service may take to be ready; a machine under load takes long. */
+const READY_TIMEOUT = 60_000
+
+/**
+ * Starts `juice …` and waits until it has written something that matches. It ends with this process even where that
+ * is killed.
+ */
+export const startService = async (
+  words: ReadonlyArray<string>,
+  env: NodeJS.ProcessEnv,
+  ready: RegExp
+): Promise<Service> => {
+  const { launcher } = findNativeFiles()
+  const [command, before] = existsSync(launcher)
+    ? [launcher, [String(process.pid), "--", juiceCommand()]]
+    : [juiceCommand(), []]
+  const running = start(command, [...before, ...words], { env, detached: true, timeoutMs: Number.POSITIVE_INFINITY })
+  const { child, outcome } = running
+  const output = () => `${running.stdout()}${running.stderr()}`
+  await new Promise<void>((resolve, reject) => {
+    const fail = (why: string) => {
+      clearTimeout(timer)
+      child.kill("SIGKILL")
+      reject(new Error(`juice ${words[0]} ${why}. It wrote:\n${output()}`))
+    }
+    const timer = setTimeout(() => fail(`was not ready within ${READY_TIMEOUT / 1000} s`), READY_TIMEOUT)
+    const look = () => {
+      if (!ready.test(output())) return
+      clearTimeout(timer)
+      resolve()
+    }
+    child.stdout!.on("data", look)
+    child.stderr!.on("data", look)
+    outcome.then(
+      ({ code, signal }) => fail(`ended with ${signal ?? `code ${code}`}`),
+      (error: Error) => fail(`could not be started: ${error.message}`)
+    )
+  })
+  return {
+    ...running,
+    output,
+    stop: async (signal = "SIGINT") => {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+      return (await outcome).code
+    }
+  }
+}
+
+/** This process's environment without anything that would lead `juice` to another site or to a user's settings. */
+export const plainEnvironment = (directory: string): NodeJS.ProcessEnv => {
+  const env: NodeJS.ProcessEnv = { ...process.env, XDG_CONFIG_HOME: join(directory, "config") }
+  const kept = ["JUICE_NATIVE_DIR", "JUICE_NATS_SERVER"]
+  for (const name of Object.keys(env)) if (name.startsWith("JUICE_") && !kept.includes(name)) delete env[name]
+  delete env.NATS_URL
+  return env
+}
+
 export interface Site {
   /** The address to export as JUICE_NATS. */
   readonly nats: string
   readonly directory: string
-  readonly up: ChildProcess
+  readonly up: Service
   /** What `juice up` has written so far, both streams. */
   readonly output: () => string
   readonly env: NodeJS.ProcessEnv
   /** Runs `juice …` against this site. */
   readonly juice: (args: ReadonlyArray<string>, options?: RunOptions) => Promise<Outcome>
-  /** Ctrl-C, then waits for the end and removes the folder. Gives the exit code of `juice up`. */
-  readonly stop: () => Promise<number | null>
+  /** As `juice`, but does not wait for the end. */
+  readonly begin: (args: ReadonlyArray<string>, options?: RunOptions) => Running
+  /** Ctrl-C, or another signal, then waits for the end and removes the folder. Gives the exit code of `juice up`. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
 /**
  * Starts a site and waits until it can take sessions.
- * @param gpus what `juice up --gpus` takes: auto, all, soft:N
+ * @param gpus what `juice up --gpus` takes: auto, all, none, soft:N
+ * @param env what its commands get beside a plain environment
  */
-export const startSite = async (gpus: string, extra: ReadonlyArray<string> = []): Promise<Site> => {
+export const startSite = async (
+  gpus: string,
+  extra: ReadonlyArray<string> = [],
+  env: NodeJS.ProcessEnv = {}
+): Promise<Site> => {
   const directory = await mkdtemp(join(tmpdir(), "juice-site-"))
   const port = await freePort()
   const args = ["up", "--gpus", gpus, "--data-dir", directory, "--port", String(port), "--data-port", "0", ...extra]
-  const base: NodeJS.ProcessEnv = { ...process.env }
-  delete base.JUICE_NATS
-  delete base.NATS_URL
-  const up = spawn(juiceCommand(), args, { env: base, stdio: ["ignore", "pipe", "pipe"], detached: true })
-  let output = ""
-  const collect = (text: string) => {
-    output += text
-  }
-  up.stdout.setEncoding("utf8").on("data", collect)
-  up.stderr.setEncoding("utf8").on("data", collect)
-  const ended = new Promise<number | null>((resolve) => up.on("close", resolve))
-
-  const nats = await new Promise<string>((resolve, reject) => {
-    const fail = (why: string) => reject(new Error(`juice up ${why}. It wrote:\n${output}`))
-    const timer = setTimeout(() => fail("was not ready within 60 s"), 60_000)
-    const look = () => {
-      const line = /export JUICE_NATS=(\S+)/.exec(output)
-      if (line?.[1] === undefined) return
-      clearTimeout(timer)
-      resolve(line[1])
-    }
-    up.stdout.on("data", look)
-    up.stderr.on("data", look)
-    up.on("error", (error) => fail(`could not be started: ${error.message}`))
-    up.on("close", (code) => fail(`ended with code ${code}`))
+  const base = { ...plainEnvironment(directory), ...env }
+  const discard = () => rm(directory, { recursive: true, force: true })
+  const up = await startService(args, base, /export JUICE_NATS=\S+/).catch(async (error: unknown) => {
+    await discard()
+    throw error
   })
-
-  const env: NodeJS.ProcessEnv = { ...base, JUICE_NATS: nats }
+  const nats = /export JUICE_NATS=(\S+)/.exec(up.output())![1]!
+  const ours: NodeJS.ProcessEnv = { ...base, JUICE_NATS: nats }
+  const begin: Site["begin"] = (words, options = {}) =>
+    start(juiceCommand(), words, { ...options, env: { ...ours, ...options.env } })
   return {
     nats,
     directory,
     up,
-    output: () => output,
-    env,
-    juice: (words, options = {}) => run(juiceCommand(), words, { ...options, env: { ...env, ...options.env } }),
-    stop: async () => {
-      if (up.exitCode === null && up.signalCode === null) up.kill("SIGINT")
-      const code = await ended
-      await rm(directory, { recursive: true, force: true })
+    output: up.output,
+    env: ours,
+    begin,
+    juice: (words, options) => begin(words, options).outcome,
+    stop: async (signal) => {
+      const code = await up.stop(signal)
+      await discard()
       return code
     }
   }
