@@ -48,6 +48,38 @@ int connectAddress(const addrinfo& address, int64_t deadline, const std::functio
     return -1;
 }
 
+void setOption(int fd, int level, int option, int value) {
+    (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/// The kernel's user timeout also strikes at a peer that is there but does not read: a program
+/// stopped by a debugger. While everything sent has been acknowledged and only the peer's window is
+/// closed, the timeout is suspended.
+class StoppedPeer {
+  public:
+    explicit StoppedPeer(int fd) : fd_(fd) {}
+    ~StoppedPeer() {
+        if (suspended_) setOption(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMs);
+    }
+    StoppedPeer(const StoppedPeer&) = delete;
+    StoppedPeer& operator=(const StoppedPeer&) = delete;
+
+    /// To be called while sending is stuck.
+    void consider() {
+        tcp_info info{};
+        socklen_t size = sizeof info;
+        if (getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+        const bool stopped = info.tcpi_state == TCP_ESTABLISHED && info.tcpi_unacked == 0;
+        if (stopped == suspended_) return;
+        suspended_ = stopped;
+        setOption(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, stopped ? 0 : kVanishedMs);
+    }
+
+  private:
+    const int fd_;
+    bool suspended_ = false;
+};
+
 }  // namespace
 
 int moveHigh(int fd) {
@@ -62,16 +94,13 @@ int moveHigh(int fd) {
 }
 
 void tuneSocket(int fd) {
-    const auto set = [fd](int level, int option, int value) {
-        (void)setsockopt(fd, level, option, &value, sizeof value);
-    };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     // Silent for 3 s, then a question every 2 s, given up after the third without an answer.
-    set(IPPROTO_TCP, TCP_KEEPIDLE, 3);
-    set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
-    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMs);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 3);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    setOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMs);
 }
 
 int connectTo(const std::string& host, uint16_t port, int timeoutMs,
@@ -96,6 +125,7 @@ int connectTo(const std::string& host, uint16_t port, int timeoutMs,
 }
 
 Sent sendAll(int fd, iovec* parts, int count, const std::function<bool()>& stop) {
+    StoppedPeer peer(fd);
     msghdr message{};
     while (count > 0) {
         if (parts->iov_len == 0) {
@@ -110,7 +140,7 @@ Sent sendAll(int fd, iovec* parts, int count, const std::function<bool()>& stop)
             if (errno == EINTR) continue;
             if (errno != EAGAIN) return Sent::failed;
             if (stop()) return Sent::stopped;
-            waitFor(fd, POLLOUT, kStopCheckMs);
+            if (!waitFor(fd, POLLOUT, kStopCheckMs)) peer.consider();
             continue;
         }
         size_t left = static_cast<size_t>(sent);

@@ -323,6 +323,28 @@ TEST(Ending, APeerThatVanishesFromTheNetworkIsGivenUpInTenSeconds) {
     if (!possible) GTEST_SKIP() << "a network of one's own is not allowed here";
 }
 
+TEST(Ending, AClientThatIsStoppedForLongIsWaitedFor) {
+    RawClient raw;
+    const auto data = pattern(1, 32u << 20);
+    const uint64_t ordinal = raw.server().beginSend(1, data.size());
+    std::atomic<bool> sent{false};
+    raw.server().sendPiece(1, ordinal, 0, data.data(), data.size(), [&] { sent = true; });
+    napNanos(15'000 * kMilli);  // longer than a vanished peer is given
+    EXPECT_FALSE(sent);
+    ASSERT_EQ(raw.server().ending(), Ending::open) << raw.server().reason();
+    std::vector<uint8_t> payload;
+    for (size_t seen = 0; seen < data.size(); seen += payload.size() - wire::kChunkHeader) {
+        wire::Header header;
+        ASSERT_TRUE(raw.receive(&header, sizeof header));
+        payload.resize(header.size);
+        ASSERT_TRUE(raw.receive(payload.data(), payload.size()));
+        ASSERT_EQ(std::memcmp(payload.data() + wire::kChunkHeader, data.data() + seen,
+                              payload.size() - wire::kChunkHeader),
+                  0);
+    }
+    EXPECT_TRUE(soon([&] { return sent.load(); }));
+}
+
 TEST(Ending, AnIdleLinkTakesNoProcessorTime) {
     Rig rig({.lanes = 2});
     rig.upload(5u << 20);

@@ -140,6 +140,10 @@ void RawServer::hangUp(bool abruptly) {
     closeSocket(fd_, abruptly);
 }
 
+bool RawClient::receive(void* out, size_t size) {
+    return receiveExactly(fd_, out, size, nowNanos() + 5000 * kMilli);
+}
+
 bool RawServer::receive(void* out, size_t size) {
     return receiveExactly(fd_, out, size, nowNanos() + 5000 * kMilli);
 }

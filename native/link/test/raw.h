@@ -23,6 +23,8 @@ class RawClient {
     explicit RawClient(size_t slots = 8);
     ~RawClient();
     void send(Bytes bytes);
+    /// Exactly `size` bytes of what the worker has sent; false when they do not come.
+    bool receive(void* out, size_t size);
     /// Closes; `abruptly` with a reset.
     void hangUp(bool abruptly = false);
     ServerLink& server() { return *server_; }
