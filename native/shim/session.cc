@@ -14,6 +14,7 @@
 #include "native/gen/results.h"
 #include "native/shim/arena.h"
 #include "native/shim/broker.h"
+#include "native/shim/objects.h"
 #include "native/shim/say.h"
 #include "native/shim/visible.h"
 
@@ -96,6 +97,7 @@ CUresult initialise() {
     Visible visible = visibleDevices(state->snapshot, std::getenv("CUDA_VISIBLE_DEVICES"));
     if (visible.result != 0) return static_cast<CUresult>(visible.result);
     state->devices = std::move(visible.devices);
+    if (state->devices.size() > kMaxDevices) state->devices.resize(kMaxDevices);
     detail::phase.store(Phase::ready, std::memory_order_release);
     return CUDA_SUCCESS;
 }
@@ -169,14 +171,17 @@ CUresult lost() {
     return sticky();
 }
 
-void resetForTest() {
-    if (ClientLink* const old = detail::link.exchange(nullptr)) {
-        old->close();
-        delete old;
-    }
+void installForTest(Snapshot snapshot, std::unique_ptr<ClientLink> link) {
+    delete detail::link.exchange(nullptr);
     detail::sticky = 0;
-    detail::phase = Phase::fresh;
     state = new State;
+    detail::phase = link == nullptr ? Phase::fresh : Phase::ready;
+    if (link == nullptr) return;
+    state->snapshot = std::move(snapshot);
+    state->haveSnapshot = true;
+    state->devices = visibleDevices(state->snapshot, nullptr).devices;
+    link->onFault(onFault);
+    detail::link = link.release();
 }
 
 }  // namespace juice::shim::session

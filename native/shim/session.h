@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "native/abi/cuda_result.h"
 #include "native/link/client_link.h"
@@ -58,7 +59,8 @@ bool latch(CUresult result);
 /// The link has failed: latches CUDA_ERROR_DEVICE_UNAVAILABLE and says why, once.
 CUresult lost();
 
-/// Forgets everything, for tests that play several programs in one process.
-void resetForTest();
+/// For tests, which play several programs in one process: as after cuInit and connect(), with this
+/// snapshot and this link; or, without a link, as at the start.
+void installForTest(Snapshot snapshot, std::unique_ptr<ClientLink> link);
 
 }  // namespace juice::shim::session
