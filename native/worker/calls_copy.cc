@@ -22,17 +22,18 @@ CUresult copyIn(Incoming& in, const custom::CopyIn& call, CUstream stream, Bytes
 
 CUresult copyOutInlined(Incoming& in, const custom::CopyOut& call, CUstream stream) {
     Worker& worker = in.worker();
-    void* piece = worker.staging.take();
-    while (piece == nullptr) piece = worker.staging.take(1000);
+    Staging::Pool& smalls = worker.staging.smalls;
+    void* piece = smalls.take();
+    while (piece == nullptr) piece = smalls.take(1000);
     const CUresult result = in.driver().cuMemcpyDtoHAsync_v2(piece, call.source, call.size, stream);
     if (result != CUDA_SUCCESS) {
-        worker.staging.give(piece);
+        smalls.give(piece);
         return result;
     }
     return worker.awaitStream(in, stream,
-                              [&worker, piece, size = call.size](CUresult waited, Writer& out) {
+                              [&smalls, piece, size = call.size](CUresult waited, Writer& out) {
                                   if (waited == CUDA_SUCCESS) out.raw(piece, size);
-                                  worker.staging.give(piece);
+                                  smalls.give(piece);
                                   return waited;
                               });
 }

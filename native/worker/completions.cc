@@ -46,26 +46,26 @@ void Completions::after(CUcontext context, CUstream stream, bool delivers, Done 
         done(result);
         return;
     }
-    queues_[stream].push_back({context, event, delivers, std::move(done)});
+    queues_[keyOf(context, stream)].push_back({event, delivers, std::move(done)});
     if (delivers) deliveries_.fetch_add(1, std::memory_order_release);
     if (++count_ == 1) pending_.notify_one();
 }
 
-void Completions::finish(Item& item, CUresult result) {
-    spare_[item.context].push_back(item.event);
+void Completions::finish(CUcontext context, Item& item, CUresult result) {
+    spare_[context].push_back(item.event);
     item.done(result);
     --count_;
     if (item.delivers) deliveries_.fetch_sub(1, std::memory_order_release);
 }
 
-bool Completions::pollQueue(std::deque<Item>& queue) {
+bool Completions::pollQueue(CUcontext context, std::deque<Item>& queue) {
     bool due = false;
     while (!queue.empty()) {
         const CUresult result = driver_.cuEventQuery(queue.front().event);
         if (result == CUDA_ERROR_NOT_READY) break;
         Item item = std::move(queue.front());
         queue.pop_front();
-        finish(item, result);
+        finish(context, item, result);
         due = true;
     }
     return due;
@@ -74,13 +74,13 @@ bool Completions::pollQueue(std::deque<Item>& queue) {
 bool Completions::pollAll(CUcontext* current) {
     bool due = false;
     for (auto it = queues_.begin(); it != queues_.end();) {
-        std::deque<Item>& queue = it->second;
-        if (current != nullptr && !queue.empty() && queue.front().context != *current) {
-            *current = queue.front().context;
-            driver_.cuCtxSetCurrent(*current);
+        const CUcontext context = it->first.first;
+        if (current != nullptr && context != *current) {
+            *current = context;
+            driver_.cuCtxSetCurrent(context);
         }
-        due = pollQueue(queue) || due;
-        it = queue.empty() ? queues_.erase(it) : std::next(it);
+        due = pollQueue(context, it->second) || due;
+        it = it->second.empty() ? queues_.erase(it) : std::next(it);
     }
     return due;
 }
@@ -90,18 +90,20 @@ void Completions::poll() {
     pollAll(nullptr);
 }
 
+void Completions::retire(CUcontext context, CUstream stream) {
+    const std::lock_guard lock(mutex_);
+    auto pending = queues_.extract(keyOf(context, stream));
+    if (pending.empty()) return;
+    pending.key().second = ++retired_;
+    queues_.insert(std::move(pending));
+}
+
 void Completions::forget(CUcontext context) {
     const std::lock_guard lock(mutex_);
-    for (auto& [stream, queue] : queues_) {
-        pollQueue(queue);
-        std::deque<Item> kept;
-        for (Item& item : queue) {
-            if (item.context == context)
-                finish(item, CUDA_ERROR_CONTEXT_IS_DESTROYED);
-            else
-                kept.push_back(std::move(item));
-        }
-        queue = std::move(kept);
+    for (auto it = queues_.lower_bound({context, 0});
+         it != queues_.end() && it->first.first == context; it = queues_.erase(it)) {
+        pollQueue(context, it->second);
+        for (Item& item : it->second) finish(context, item, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     }
     spare_.erase(context);
 }

@@ -10,9 +10,11 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "native/gen/driver_table.h"
@@ -38,29 +40,37 @@ class Completions {
     void deliver() {
         if (deliveries_.load(std::memory_order_acquire) != 0) poll();
     }
+    /// The stream has been destroyed: what is pending on it goes on, but a new stream that happens
+    /// to have the same handle is another one.
+    void retire(CUcontext context, CUstream stream);
     /// Ends everything of a context that is about to be destroyed. It must be current and idle.
     void forget(CUcontext context);
 
   private:
     struct Item {
-        CUcontext context;
         CUevent event;
         bool delivers;
         Done done;
     };
+    /// A stream: the handle names one only within its context.
+    using Key = std::pair<CUcontext, uint64_t>;
+    static Key keyOf(CUcontext context, CUstream stream) {
+        return {context, reinterpret_cast<uint64_t>(stream)};
+    }
     void watch();
     /// Of one stream, in the stream's order. True when something was due.
-    bool pollQueue(std::deque<Item>& queue);
+    bool pollQueue(CUcontext context, std::deque<Item>& queue);
     /// All streams. `current` is the polling thread's context, where it has none of its own: some
     /// drivers answer a query only on a thread that has a context.
     bool pollAll(CUcontext* current);
     CUevent takeEvent(CUcontext context, CUresult& result);
-    void finish(Item& item, CUresult result);
+    void finish(CUcontext context, Item& item, CUresult result);
 
     const DriverTable& driver_;
     std::mutex mutex_;
     std::condition_variable pending_;
-    std::unordered_map<CUstream, std::deque<Item>> queues_;
+    std::map<Key, std::deque<Item>> queues_;
+    uint64_t retired_ = uint64_t{1} << 63;  // no stream's handle
     std::unordered_map<CUcontext, std::vector<CUevent>> spare_;
     std::atomic<int> deliveries_{0};
     size_t count_ = 0;

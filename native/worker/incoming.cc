@@ -79,7 +79,9 @@ void Incoming::made(ObjectKind kind, uint64_t id, void* driverHandle) {
 void* Incoming::dropped(ObjectKind kind) {
     const auto id = get<uint64_t>();
     void* out = object(kind, id);
-    if (out != nullptr) worker_.objects.remove(id);
+    if (out == nullptr) return out;
+    if (kind == ObjectKind::stream) worker_.retireStream(id, static_cast<CUstream>(out));
+    worker_.objects.remove(id);
     return out;
 }
 

@@ -7,6 +7,8 @@ namespace juice::worker {
 namespace {
 
 constexpr int kLastAttribute = 147;
+/// The first that tells kernels' names and parameters.
+constexpr int kOldestDriver = 12040;
 constexpr char kSoftwareGpu[] = "Juice Software GPU";
 
 /// Attributes of memory that the host's CPU and the GPU would share. Here the CPU is the client's,
@@ -117,6 +119,13 @@ bool Machine::start(const char* driverPath, std::string& error) {
     if (failed("cuInit", driver.cuInit(0))) return false;
     if (failed("cuDriverGetVersion", driver.cuDriverGetVersion(&snapshot.driverVersion)))
         return false;
+    if (snapshot.driverVersion < kOldestDriver) {
+        error = std::string(driverPath) + " is a driver for CUDA " +
+                std::to_string(snapshot.driverVersion / 1000) + "." +
+                std::to_string(snapshot.driverVersion % 1000 / 10) +
+                "; a worker needs one for CUDA 12.4 or later: update the NVIDIA driver";
+        return false;
+    }
     int count = 0;
     if (failed("cuDeviceGetCount", driver.cuDeviceGetCount(&count))) return false;
     if (count == 0) {

@@ -66,6 +66,7 @@ void harden() {
     prctl(PR_SET_DUMPABLE, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "juice-worker");
     std::signal(SIGPIPE, SIG_IGN);
     // Should a shim be found in place of a driver, it must not find a broker.
     unsetenv("JUICE_BROKER");

@@ -8,8 +8,11 @@
 namespace juice::worker {
 namespace {
 
-constexpr size_t kSize =
-    Staging::kSlots * wire::kChunkSize + Staging::kPieces * Staging::kPieceSize;
+constexpr size_t kPieces = 32;
+constexpr size_t kSmalls = 64;
+constexpr size_t kSlotBytes = Staging::kSlots * wire::kChunkSize;
+constexpr size_t kPieceBytes = kPieces * Staging::kPieceSize;
+constexpr size_t kSize = kSlotBytes + kPieceBytes + kSmalls * wire::kInlineLimit;
 
 }  // namespace
 
@@ -17,8 +20,10 @@ Staging::Staging() {
     void* mapped = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     memory_ = static_cast<char*>(mapped);
-    char* const pieces = memory_ + kSlots * wire::kChunkSize;
-    for (size_t i = kPieces; i-- > 0;) free_.push_back(pieces + i * kPieceSize);
+    for (size_t i = kPieces; i-- > 0;)
+        pieces.free_.push_back(memory_ + kSlotBytes + i * kPieceSize);
+    for (size_t i = kSmalls; i-- > 0;)
+        smalls.free_.push_back(memory_ + kSlotBytes + kPieceBytes + i * wire::kInlineLimit);
 }
 
 void Staging::pin(const DriverTable& driver, CUcontext context) {
@@ -39,7 +44,7 @@ std::vector<void*> Staging::slots() const {
     return out;
 }
 
-void* Staging::take() {
+void* Staging::Pool::take() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) return nullptr;
     void* piece = free_.back();
@@ -47,7 +52,7 @@ void* Staging::take() {
     return piece;
 }
 
-void* Staging::take(int micros) {
+void* Staging::Pool::take(int micros) {
     std::unique_lock lock(mutex_);
     if (free_.empty()) freed_.wait_for(lock, std::chrono::microseconds(micros));
     if (free_.empty()) return nullptr;
@@ -56,7 +61,7 @@ void* Staging::take(int micros) {
     return piece;
 }
 
-void Staging::give(void* piece) {
+void Staging::Pool::give(void* piece) {
     {
         const std::lock_guard lock(mutex_);
         free_.push_back(piece);

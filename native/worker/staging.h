@@ -16,8 +16,23 @@ namespace juice::worker {
 class Staging {
   public:
     static constexpr size_t kSlots = 64;
-    static constexpr size_t kPieces = 32;
     static constexpr size_t kPieceSize = wire::kChunkSize;
+
+    /// Memory for outgoing data, in pieces of one size.
+    class Pool {
+      public:
+        /// A piece, or null when none is free.
+        void* take();
+        /// Waits up to `micros` for one to come free.
+        void* take(int micros);
+        void give(void* piece);
+
+      private:
+        friend class Staging;
+        std::mutex mutex_;
+        std::condition_variable freed_;
+        std::vector<void*> free_;
+    };
 
     /// Throws std::bad_alloc.
     Staging();
@@ -30,18 +45,13 @@ class Staging {
     /// kSlots addresses of wire::kChunkSize each, for ServerLink::Options.
     std::vector<void*> slots() const;
 
-    /// A piece of kPieceSize for outgoing data, or null when none is free.
-    void* take();
-    /// Waits up to `micros` for a piece to come free.
-    void* take(int micros);
-    void give(void* piece);
+    Pool pieces;  // of kPieceSize: transfers
+    Pool smalls;  // of wire::kInlineLimit: copies that ride in their answer, which no transfer
+                  // holds up
 
   private:
     char* memory_;
     CUcontext pinnedIn_ = nullptr;
-    std::mutex mutex_;
-    std::condition_variable freed_;
-    std::vector<void*> free_;
 };
 
 }  // namespace juice::worker

@@ -9,6 +9,8 @@ namespace juice::worker {
 namespace {
 
 constexpr int kPieceWaitMicros = 50;
+/// A transfer whose stream is held up keeps no more pieces from others than these.
+constexpr int kPiecesOfOne = 8;
 
 /// An outgoing transfer in the making; shared by the thread that copies and the completions.
 struct Outgoing {
@@ -31,20 +33,21 @@ struct Outgoing {
         if (begun || error == 0) {
             if (!begun) ordinal = worker.link.beginSend(transfer, size);
             begun = true;
-            worker.link.sendPiece(transfer, ordinal, offset, piece, bytes,
-                                  [&staging = worker.staging, piece] { staging.give(piece); });
+            worker.link.sendPiece(
+                transfer, ordinal, offset, piece, bytes,
+                [&staging = worker.staging, piece] { staging.pieces.give(piece); });
         } else {
-            worker.staging.give(piece);
+            worker.staging.pieces.give(piece);
         }
         copying.fetch_sub(1, std::memory_order_release);
     }
 };
 
 void* takePiece(Worker& worker) {
-    void* piece = worker.staging.take();
+    void* piece = worker.staging.pieces.take();
     while (piece == nullptr) {
         worker.completions.poll();
-        piece = worker.staging.take(kPieceWaitMicros);
+        piece = worker.staging.pieces.take(kPieceWaitMicros);
     }
     return piece;
 }
@@ -90,6 +93,7 @@ CUresult sendFromDevice(Worker& worker, CUcontext context, CUstream stream, uint
     auto outgoing = std::make_shared<Outgoing>(worker, transfer, size);
     for (uint64_t offset = 0; offset < size; offset += Staging::kPieceSize) {
         const size_t bytes = std::min<uint64_t>(Staging::kPieceSize, size - offset);
+        waitFor(worker, *outgoing, kPiecesOfOne - 1);
         void* const piece = takePiece(worker);
         outgoing->copying.fetch_add(1, std::memory_order_relaxed);
         CUresult result = static_cast<CUresult>(outgoing->error.load());

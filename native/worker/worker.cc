@@ -182,6 +182,11 @@ CUresult Worker::awaitStream(Incoming& in, CUstream stream, Then then) {
     });
 }
 
+void Worker::retireStream(uint64_t id, CUstream stream) {
+    const auto of = contexts.find(objects.find(id)->context);
+    if (of != nullptr) completions.retire(of->handle, stream);
+}
+
 CUcontext Worker::takeWarm(CUdevice device) {
     if (device < 0 || static_cast<size_t>(device) >= warm_.size()) return nullptr;
     return std::exchange(warm_[device], nullptr);

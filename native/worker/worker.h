@@ -57,6 +57,8 @@ class Worker {
     /// Ends a context of the client's with `destroy`: what it owns is gone with it.
     CUresult endContext(const std::shared_ptr<Context>& context,
                         const std::function<CUresult()>& destroy);
+    /// Before the stream is destroyed.
+    void retireStream(uint64_t id, CUstream stream);
     /// A primary context that is ready, or null; it is the caller's from then on.
     CUcontext takeWarm(CUdevice device);
 
