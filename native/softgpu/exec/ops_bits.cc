@@ -54,12 +54,19 @@ constexpr auto kShfRightWrap = [](uint32_t lo, uint32_t hi, uint32_t n) {
     return static_cast<uint32_t>(pair >> (n & 31));
 };
 
+// Position and length count modulo 256 in the 32-bit forms, which are one instruction of the
+// hardware, and as they are in the 64-bit ones, which are a sequence.
 template <class T>
 constexpr auto kBfe = [](T a, uint32_t position, uint32_t length) -> T {
     constexpr uint32_t kWidth = 8 * sizeof(T);
     using U = std::make_unsigned_t<T>;
-    position &= 0xff;
-    length &= 0xff;
+    if constexpr (kWidth == 32) {
+        position &= 0xff;
+        length &= 0xff;
+    } else {
+        position = std::min(position, kWidth);
+        length = std::min(length, kWidth);
+    }
     if (length == 0) return 0;
     bool negative = false;
     if constexpr (std::is_signed_v<T>) {
@@ -75,8 +82,10 @@ constexpr auto kBfe = [](T a, uint32_t position, uint32_t length) -> T {
 constexpr auto kBfi = [](auto a, auto b, uint32_t position, uint32_t length) {
     using T = decltype(b);
     constexpr uint32_t kWidth = 8 * sizeof(T);
-    position &= 0xff;
-    length &= 0xff;
+    if constexpr (kWidth == 32) {
+        position &= 0xff;
+        length &= 0xff;
+    }
     if (position >= kWidth || length == 0) return b;
     T keep = length >= kWidth ? ~T{0} : (T{1} << length) - 1;
     keep = static_cast<T>(keep << position);

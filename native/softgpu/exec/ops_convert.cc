@@ -175,10 +175,9 @@ constexpr auto kFloatToFloat = [](S a) -> D {
     if constexpr (Ftz && sizeof(S) == 4) a = flush(a);
     auto value = static_cast<D>(a);
     if constexpr (Ftz && sizeof(D) == 4) value = flush(value);
-    if constexpr (Sat)
-        return saturate(value);
-    else
-        return canonical(value);
+    if constexpr (Sat) return saturate(value);
+    // Between the two widths a NaN keeps its upper bits.
+    return sizeof(D) == sizeof(S) ? canonical(value) : value;
 };
 
 template <class D, class S>
@@ -228,11 +227,19 @@ Handler toIntegral(std::string_view rounding, bool ftz, bool sat) {
 // Halves: widened to f32 first; narrowing rounds once, from f32 or f64.
 
 template <bool Brain>
-constexpr auto kWiden = [](uint16_t a) { return canonical(Half<Brain>::widen(a)); };
+constexpr auto kWiden = [](uint16_t a) {
+    float wide = Half<Brain>::widen(a);
+    return Brain ? wide : canonical(wide);
+};
 
 template <bool Brain, class S, Direction Way, bool Relu, bool Finite>
 constexpr auto kNarrow = [](S a) -> uint16_t {
     if (Relu && !(a > 0)) return a != a ? 0x7fff : 0;
+    if (sizeof(S) == 8 && !Brain && a != a) {
+        // From f64 a NaN keeps its sign and upper bits.
+        auto bits = __builtin_bit_cast(uint64_t, static_cast<double>(a));
+        return static_cast<uint16_t>((bits >> 48 & 0x8000) | 0x7e00 | (bits >> 42 & 0x1ff));
+    }
     return Half<Brain>::narrow(static_cast<double>(a), Way, Finite);
 };
 
@@ -320,10 +327,12 @@ void decodeCvt(FunctionDecoder& d) {
     // Halves go by way of f32, which holds them exactly.
     bool integralHalf = isHalf(to) && to == from && !integralRounding.empty();
     if (isHalf(from) && (to != from || integralHalf)) {
-        Ref wide = d.temporary(Type::f32);
+        bool exact = to == Type::f32 && !sat && !ftz && integralRounding.empty();
+        Ref wide = exact ? d.target(0, to) : d.temporary(Type::f32);
         d.emit(from == Type::f16 ? lanes<map1<kWiden<false>, float, uint16_t>>()
                                  : lanes<map1<kWiden<true>, float, uint16_t>>(),
                wide, source);
+        if (exact) return;
         source = wide;
         from = Type::f32;
     }

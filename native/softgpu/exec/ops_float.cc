@@ -19,7 +19,12 @@ constexpr auto kMul = [](T a, T b) { return a * b; };
 template <class T>
 constexpr auto kDiv = [](T a, T b) { return a / b; };
 template <class T>
-constexpr auto kFma = [](T a, T b, T c) { return fused(a, b, c); };
+constexpr auto kFma = [](T a, T b, T c) {
+    // Of several f64 NaN operands the second counts first, then the third.
+    if (sizeof(T) == 8 && b != b) return b + b;
+    if (sizeof(T) == 8 && c != c) return c + c;
+    return fused(a, b, c);
+};
 template <class T>
 constexpr auto kRcp = [](T a) { return T{1} / a; };
 template <class T>
@@ -56,21 +61,21 @@ constexpr auto kMaxNan = [](T a, T b) {
 
 template <class T>
 constexpr auto kAbs = [](T a) {
-    if constexpr (sizeof(T) == 4)
-        return __builtin_fabsf(a);
-    else
-        return __builtin_fabs(a);
+    T size = sizeof(T) == 4 ? static_cast<T>(__builtin_fabsf(static_cast<float>(a)))
+                            : static_cast<T>(__builtin_fabs(a));
+    return a != a ? a + a : size;  // a NaN keeps its sign
 };
 template <class T>
-constexpr auto kNeg = [](T a) { return -a; };
+constexpr auto kNeg = [](T a) { return a != a ? a + a : -a; };
 
 // The approximate functions, computed in double and rounded: well within the manual's bounds.
 // Division by a very large divisor gives 0 there, so it does here.
 constexpr auto kDivApprox = [](float a, float b) {
     float size = __builtin_fabsf(b);
     if (size > 0x1p126f && size <= 0x1.fffffep127f) {
-        return std::isinf(a) ? __builtin_bit_cast(float, kNan32)
-                             : std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.f : 1.f);
+        return !std::isfinite(a)
+                   ? __builtin_bit_cast(float, kNan32)
+                   : std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.f : 1.f);
     }
     return a / b;
 };
@@ -85,12 +90,17 @@ constexpr auto kRsqrt = [](float a) {
     return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a)));
 };
 
-/// f64 approximations keep the upper 32 bits of the result only.
+/// f64 approximations look at the upper 32 bits only, and give only those.
 double upperHalf(double value) {
     return __builtin_bit_cast(double, __builtin_bit_cast(uint64_t, value) & 0xffffffff00000000);
 }
-constexpr auto kRcpApprox64 = [](double a) { return upperHalf(flush(1.0 / flush(a))); };
-constexpr auto kRsqrtApprox64 = [](double a) { return upperHalf(1.0 / std::sqrt(flush(a))); };
+constexpr auto kRcpApprox64 = [](double a) { return upperHalf(flush(1.0 / flush(upperHalf(a)))); };
+constexpr auto kRsqrtApproxFtz64 = [](double a) {
+    return upperHalf(1.0 / std::sqrt(flush(upperHalf(a))));
+};
+constexpr auto kRsqrtApprox64 = [](double a) {
+    return a != a ? a + a : upperHalf(1.0 / std::sqrt(a));
+};
 
 constexpr auto kCopysign32 = [](uint32_t a, uint32_t b) {
     return (b & 0x7fffffff) | (a & 0x80000000);
@@ -234,7 +244,7 @@ void decodeRsqrt(FunctionDecoder& d) {
     if (!d.takeMod("approx")) d.refuse("needs .approx");
     Type type = d.takeTypeOf({Type::f32, Type::f64});
     if (type == Type::f32) return emitApprox<kRsqrt>(d);
-    d.takeMod("ftz");
+    if (d.takeMod("ftz")) return emitOp<double, kRsqrtApproxFtz64>(d, {});
     emitOp<double, kRsqrtApprox64>(d, {});
 }
 
@@ -269,8 +279,8 @@ bool testOf(uint32_t test, T value) {
             return value == value;
         case 3:
             return value != value;
-        case 4:
-            return std::isnormal(value);
+        case 4:  // zeros count
+            return std::isfinite(value) && std::fpclassify(value) != FP_SUBNORMAL;
         default:
             return std::fpclassify(value) == FP_SUBNORMAL;
     }

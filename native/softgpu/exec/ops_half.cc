@@ -23,7 +23,7 @@ float widen(uint16_t bits, uint8_t flags) {
 template <bool Brain>
 uint16_t finish(double value, uint8_t flags) {
     if (flags & kSat) value = saturate(value);
-    if ((flags & kRelu) && value < 0) value = 0;
+    if ((flags & kRelu) && value <= 0) value = 0;
     uint16_t bits = Half<Brain>::narrow(value);
     if ((flags & kFtz) && (bits & 0x7c00) == 0 && !Brain) bits &= 0x8000;
     return bits;
@@ -111,23 +111,42 @@ Handler handlerFor(Type type) {
     }
 }
 
-/// neg and abs only touch the sign bits; `imm` is the mask to flip, `aux` the one to keep.
-template <class T>
+/// neg and abs touch the sign bit of numbers: `imm` is the mask to flip, `aux` the one to keep.
+template <bool Brain>
+uint16_t withSign(uint16_t bits, const Instr& in) {
+    constexpr uint16_t kInfinity = Brain ? 0x7f80 : 0x7c00;
+    if ((bits & 0x7fff) > kInfinity) return 0x7fff;
+    return static_cast<uint16_t>((bits & in.aux) ^ static_cast<uint32_t>(in.imm));
+}
+
+template <bool Brain>
 void signLoop(Exec& x, const Instr& in, uint32_t m) {
-    T* d = x.to<T>(in.dst);
-    const T* a = x.from<T>(in.a);
-    auto flip = static_cast<T>(in.imm), keep = static_cast<T>(in.aux);
-    forLanes(m, [=](unsigned i) { d[i] = static_cast<T>((a[i] & keep) ^ flip); });
+    auto* d = x.to<uint16_t>(in.dst);
+    const auto* a = x.from<uint16_t>(in.a);
+    eachLane(m, [&](unsigned i) { d[i] = withSign<Brain>(a[i], in); });
+}
+
+template <bool Brain>
+void signPairLoop(Exec& x, const Instr& in, uint32_t m) {
+    auto* d = x.to<uint32_t>(in.dst);
+    const auto* a = x.from<uint32_t>(in.a);
+    eachLane(m, [&](unsigned i) {
+        uint32_t low = withSign<Brain>(static_cast<uint16_t>(a[i]), in);
+        d[i] = low | static_cast<uint32_t>(withSign<Brain>(a[i] >> 16, in)) << 16;
+    });
 }
 
 void decodeSign(FunctionDecoder& d, bool negate, Type type) {
     if (d.takeMod("ftz")) d.unsupported(".ftz here");
     d.needOperands(2);
-    bool pair = ptx::sizeOf(type) == 4;
+    Handler run = type == Type::f16     ? signLoop<false>
+                  : type == Type::bf16  ? signLoop<true>
+                  : type == Type::f16x2 ? signPairLoop<false>
+                                        : signPairLoop<true>;
     Ref a = d.source(1, type);
-    Instr& in = d.emit(pair ? signLoop<uint32_t> : signLoop<uint16_t>, d.target(0, type), a);
-    in.imm = negate ? 0x80008000ll : 0;
-    in.aux = negate ? ~0u : 0x7fff7fffu;
+    Instr& in = d.emit(run, d.target(0, type), a);
+    in.imm = negate ? 0x8000 : 0;
+    in.aux = negate ? 0xffff : 0x7fff;
 }
 
 struct Entry {

@@ -47,7 +47,8 @@ constexpr auto kMadWide = [](T a, T b, Twice<T> c) {
     return static_cast<Twice<T>>(W(Twice<T>(a) * b) + W(c));
 };
 
-// Division by zero gives all ones, as NVIDIA's own code sequence does; the manual leaves it open.
+// Division by zero gives all ones for quotient and remainder, as the hardware does; the manual
+// leaves it open.
 template <class T>
 constexpr auto kDiv = [](T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
@@ -58,7 +59,7 @@ constexpr auto kDiv = [](T a, T b) {
 };
 template <class T>
 constexpr auto kRem = [](T a, T b) {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>) {
         if (b == -1) return T{0};
     }
@@ -226,7 +227,8 @@ void decodeMad(FunctionDecoder& d, Type type) {
     d.emit(run, dst, a, b, c);
 }
 
-/// add.cc and friends: b is inverted for subtraction, so that the carry is CC.CF of the manual.
+/// add.cc and friends. After a subtraction the flag says that there was no borrow, and sub reads it
+/// so: a - b is a + ~b + 1 in the hardware.
 template <class T, bool Subtract, bool CarryIn, bool CarryOut>
 void carryLoop(Exec& x, const Instr& in, uint32_t m) {
     T* d = x.to<T>(in.dst);
@@ -235,7 +237,7 @@ void carryLoop(Exec& x, const Instr& in, uint32_t m) {
     uint32_t carryIn = CarryIn ? x.predicate(in.c) : 0;
     uint32_t carryOut = 0;
     eachLane(m, [&](unsigned i) {
-        T extra = CarryIn ? (carryIn >> i & 1) : 0;
+        T extra = CarryIn ? (carryIn >> i & 1) ^ (Subtract ? 1 : 0) : 0;
         bool carry;
         T value;
         if constexpr (Subtract) {
@@ -246,7 +248,7 @@ void carryLoop(Exec& x, const Instr& in, uint32_t m) {
             carry |= __builtin_add_overflow(value, extra, &value);
         }
         d[i] = value;
-        carryOut |= static_cast<uint32_t>(carry) << i;
+        carryOut |= static_cast<uint32_t>(carry != Subtract) << i;
     });
     if constexpr (CarryOut) x.setPredicate(*x.more(in), m, carryOut);
 }

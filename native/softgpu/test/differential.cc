@@ -153,8 +153,10 @@ bool agree(const Case& one, uint64_t a, uint64_t b) {
     switch (one.match) {
         case Match::exact:
             return false;
-        case Match::number:
-            return std::isnan(x) && std::isnan(y);
+        case Match::lastBit:
+            return a + 1 == b || b + 1 == a;
+        case Match::logarithm:
+            return closeEnough(x, y, 0x1p-21, 0x1p-21);
         case Match::near:
             return closeEnough(x, y, 0x1p-21, 0x1p-149);
         case Match::coarse:

@@ -108,6 +108,13 @@ void integers(Builder& b) {
           "sub.cc.u32 %r4, %r1, %r2; subc.cc.u32 %r5, %r2, %r3; subc.u32 %r6, 0, 0;"
           "xor.b32 %r6, %r6, %r4; mov.b64 %q4, {%r6, %r5};",
           Match::exact);
+    b.add("add.cc then subc",
+          "add.cc.u32 %r4, %r1, %r2; subc.u32 %r5, %r3, %r1; mov.b64 %q4, {%r4, %r5};",
+          Match::exact);
+    b.add("mad.cc",
+          "mad.lo.cc.u32 %r4, %r1, %r2, %r3; madc.hi.u32 %r5, %r1, %r2, %r3;"
+          "mov.b64 %q4, {%r4, %r5};",
+          Match::exact);
     b.add("sub.cc then addc",
           "sub.cc.u32 %r4, %r1, %r2; addc.u32 %r5, 0, 0;"
           "mov.b64 %q4, {%r4, %r5};",
@@ -145,13 +152,15 @@ void singles(Builder& b) {
         }
     }
     for (const char* op : {"abs", "neg"}) {
-        b.singles(std::string(op) + ".f32", "%f1", Match::number);
-        b.singles(std::string(op) + ".ftz.f32", "%f1", Match::number);
+        b.singles(std::string(op) + ".f32", "%f1", Match::exact);
+        b.singles(std::string(op) + ".ftz.f32", "%f1", Match::exact);
     }
     b.singles("copysign.f32", "%f1, %f2", Match::exact);
     b.singles("div.approx.f32", "%f1, %f2", Match::near);
     b.singles("div.full.f32", "%f1, %f2", Match::near);
-    for (const char* op : {"rcp", "sqrt", "rsqrt", "lg2"}) {
+    b.singles("lg2.approx.f32", "%f1", Match::logarithm);
+    b.singles("lg2.approx.ftz.f32", "%f1", Match::logarithm);
+    for (const char* op : {"rcp", "sqrt", "rsqrt"}) {
         b.singles(std::string(op) + ".approx.f32", "%f1", Match::near);
         b.singles(std::string(op) + ".approx.ftz.f32", "%f1", Match::near);
     }
@@ -244,6 +253,11 @@ void halves(Builder& b) {
         b.shorts("cvt.rn." + t + ".s32", "%r1");
         b.shorts("cvt.rn." + t + ".u64", "%q1");
     }
+    b.words("neg.f16x2", "%r1");
+    b.words("abs.bf16x2", "%r1");
+    for (const char* op : {"ex2.approx.ftz.bf16", "ex2.approx.f16", "tanh.approx.f16"}) {
+        b.add(op, std::string(op) + " %h4, %h1; cvt.u64.u16 %q4, %h4;", Match::lastBit);
+    }
     b.shorts("add.ftz.f16");
     b.shorts("mul.sat.f16");
     b.shorts("fma.rn.ftz.sat.f16", "%h1, %h2, %h3");
@@ -261,14 +275,17 @@ void integerConversions(Builder& b) {
         for (const char* to : {"u32", "s32"}) {
             for (const char* from : {"s64", "u64"}) b.words(head + "." + to + "." + from, "%q1");
             for (const char* from : {"s8", "u8", "s16", "u16"}) {
-                b.words(head + "." + to + "." + from, "%h1");
+                bool clamps = to == std::string("u32") && from[0] == 's';
+                if (*sat == 0 || clamps) b.words(head + "." + to + "." + from, "%h1");
             }
         }
         for (const char* to : {"u64", "s64"}) {
-            for (const char* from : {"s32", "u32"})
-                b.doublewords(head + "." + to + "." + from, "%r1");
-            for (const char* from : {"s8", "u8"})
-                b.doublewords(head + "." + to + "." + from, "%h1");
+            for (const char* from : {"s32", "u32", "s8", "u8"}) {
+                bool clamps = to == std::string("u64") && from[0] == 's';
+                if (*sat == 0 || clamps) {
+                    b.doublewords(head + "." + to + "." + from, from[1] == '8' ? "%h1" : "%r1");
+                }
+            }
         }
     }
 }

@@ -102,11 +102,11 @@ TEST(Integer, dividesWithoutFaulting) {
     });
     binary("div.u32 %r4, %r2, %r3;", [](U a, U b) { return b == 0 ? ~0u : a / b; });
     binary("rem.s32 %r4, %r2, %r3;", [](U a, U b) {
-        return b == 0 ? a : b == ~0u ? 0 : static_cast<U>(s(a) % s(b));
+        return b == 0 ? ~0u : b == ~0u ? 0 : static_cast<U>(s(a) % s(b));
     });
     wide("div.u64 %rd5, %rd4, %rd6;", [](W a, W b) { return b == 0 ? ~W{0} : a / b; });
     wide("rem.s64 %rd5, %rd4, %rd6;", [](W a, W b) {
-        return b == 0 ? a : s(b) == -1 ? 0 : static_cast<W>(s(a) % s(b));
+        return b == 0 ? ~W{0} : s(b) == -1 ? 0 : static_cast<W>(s(a) % s(b));
     });
 }
 
