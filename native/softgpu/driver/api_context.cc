@@ -27,8 +27,9 @@ constexpr int kGreatestPriority = -5;
 }  // namespace
 
 CUresult cuCtxCreate_v2(CUcontext* out, unsigned int flags, CUdevice ordinal) {
-    return withDevice(ordinal, [&](Device& device) {
+    return withDevice(ordinal, [&](Device& device) -> CUresult {
         if (out == nullptr || !validFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
+        if (const CUresult failed = device.failure()) return failed;
         auto context = Context::create(device, flags);
         *out = handleOf(*context);
         ContextStack::ofThread().push(std::move(context));
@@ -60,7 +61,7 @@ CUresult cuCtxDestroy_v2(CUcontext handle) {
         const auto context = find<Context>(handle);
         if (!context) return CUDA_ERROR_INVALID_CONTEXT;
         if (context->primary()) return CUDA_ERROR_INVALID_CONTEXT;
-        Registry<Context>::instance().take(handle);
+        if (!context->active()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         context->reset();
         ContextStack::ofThread().drop(*context);
         return CUDA_SUCCESS;

@@ -187,8 +187,9 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer) {
 // Primary contexts.
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
-    return withDevice(ordinal, [&](Device& device) {
+    return withDevice(ordinal, [&](Device& device) -> CUresult {
         if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (const CUresult failed = device.failure()) return failed;
         device.primary().retain();
         *context = handleOf(device.primary());
         return CUDA_SUCCESS;
@@ -197,7 +198,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
     return withDevice(ordinal, [&](Device& device) {
-        return device.primary().release() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+        device.primary().release();
+        return CUDA_SUCCESS;
     });
 }
 

@@ -148,7 +148,10 @@ CUresult cuKernelGetName(const char** name, CUkernel handle) {
 }
 
 CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* size) {
-    return withKernel(handle, [&](LibraryKernel& kernel) {
-        return parameterOf(kernel.kernel(), index, offset, size);
+    // A real driver asks the function, hence needs a context.
+    return withContext([&](Context&) {
+        return withKernel(handle, [&](LibraryKernel& kernel) {
+            return parameterOf(kernel.kernel(), index, offset, size);
+        });
     });
 }

@@ -29,7 +29,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
         if (blocks == nullptr || blockSize <= 0 || (flags & ~kOccupancyFlags) != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        *blocks = activeBlocks(function.kernel, static_cast<unsigned>(blockSize), dynamicShared);
+        *blocks = activeBlocks(function, static_cast<unsigned>(blockSize), dynamicShared);
         return CUDA_SUCCESS;
     });
 }
@@ -59,7 +59,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockS
             const size_t shared = dynamicSharedOf == nullptr
                                       ? dynamicShared
                                       : dynamicSharedOf(static_cast<int>(size));
-            const auto blocks = static_cast<unsigned>(activeBlocks(function.kernel, size, shared));
+            const auto blocks = static_cast<unsigned>(activeBlocks(function, size, shared));
             if (blocks * size <= bestThreads) continue;
             bestThreads = blocks * size;
             bestSize = size;
@@ -82,13 +82,14 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* size, CUfunction handle
                                                  int blockSize) {
     return withFunction(handle, [&](Function& function) {
         if (size == nullptr || blocks <= 0 || blockSize <= 0 ||
-            activeBlocks(function.kernel, static_cast<unsigned>(blockSize), 0) < blocks) {
+            activeBlocks(function, static_cast<unsigned>(blockSize), 0) < blocks) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         const size_t share = kSharedPerMultiprocessor / static_cast<size_t>(blocks);
         const size_t taken = function.kernel.staticShared + kSharedReservedPerBlock;
-        const size_t most = kSharedPerBlockOptIn - function.kernel.staticShared;
-        *size = std::min(share > taken ? share - taken : 0, most);
+        int most = 0;
+        function.attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
+        *size = std::min(share > taken ? share - taken : 0, static_cast<size_t>(most));
         return CUDA_SUCCESS;
     });
 }
@@ -111,7 +112,7 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle,
             uint64_t{config->blockDimX} * config->blockDimY * config->blockDimZ;
         if (threads == 0 || threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
         const int blocks =
-            activeBlocks(function.kernel, static_cast<unsigned>(threads), config->sharedMemBytes);
+            activeBlocks(function, static_cast<unsigned>(threads), config->sharedMemBytes);
         *clusters = blocks * static_cast<int>(function.context().device().multiprocessors());
         return CUDA_SUCCESS;
     });

@@ -72,11 +72,11 @@ CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
 void unknown(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
             answer<uint64_t>(data, 0);
             return;
-        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
             answer(data, pointer);
             return;

@@ -47,6 +47,7 @@ CUresult free(CUdeviceptr pointer, CUstream stream, DefaultStream meaning) {
         if (!found || found->address != pointer || found->kind != MemoryKind::device) {
             return CUDA_ERROR_INVALID_VALUE;
         }
+        AddressSpace::instance().leavePool(pointer);
         const auto give = [pointer] {
             AddressSpace::instance().release(pointer, {MemoryKind::device});
         };

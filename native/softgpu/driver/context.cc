@@ -54,8 +54,6 @@ std::shared_ptr<Context> Context::create(Device& device, unsigned flags) {
 void Context::start() {
     limits_ = freshLimits();
     peers_.clear();
-    failure_ = CUDA_SUCCESS;
-    cancelled_ = false;
     legacy_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0);
     active_.store(true, std::memory_order_release);
 }
@@ -65,14 +63,10 @@ void Context::retain() {
     if (retained_++ == 0 && !active()) start();
 }
 
-bool Context::release() {
-    {
-        const std::lock_guard<std::recursive_mutex> lock(life_);
-        if (retained_ == 0) return false;
-        if (--retained_ > 0) return true;
-    }
-    reset();
-    return true;
+void Context::release() {
+    const std::lock_guard<std::recursive_mutex> lock(life_);
+    // Releasing what nobody retains is allowed: others may have reset it.
+    if (retained_ > 0 && --retained_ == 0) reset();
 }
 
 void Context::reset() {
@@ -98,10 +92,8 @@ void Context::reset() {
     AddressSpace::instance().releaseAll(*this);
 }
 
-void Context::fail(CUresult failure) {
-    CUresult none = CUDA_SUCCESS;
-    failure_.compare_exchange_strong(none, failure);
-    cancelled_ = true;
+CUresult Context::failure() const {
+    return device_.failure();
 }
 
 std::shared_ptr<Stream> Context::threadStream() {

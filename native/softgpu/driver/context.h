@@ -1,5 +1,5 @@
 // Contexts: primary ones, which a device always has, and created ones. A context owns its streams,
-// events, modules and memory, and dies as a whole when a kernel faults.
+// events, modules and memory.
 #pragma once
 
 #include <atomic>
@@ -34,19 +34,17 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     bool active() const { return active_.load(std::memory_order_acquire); }
     std::atomic<unsigned>& flags() { return flags_; }
 
-    /// Primary contexts: one retain more or less. `release` is false when there was none.
+    /// Primary contexts: one retain more or less; the last release resets.
     void retain();
-    bool release();
+    void release();
     /// Waits for all work, then frees everything that belongs to the context. A primary one is
-    /// inactive afterwards and forgets its fault; it may be retained anew.
+    /// inactive afterwards and may be retained anew; a created one stays as a handle that answers
+    /// 709 wherever it is still used.
     void reset();
 
-    /// The error that killed the context, or CUDA_SUCCESS.
-    CUresult failure() const { return failure_.load(std::memory_order_acquire); }
+    /// The error that killed the device, and with it this context, or CUDA_SUCCESS.
+    CUresult failure() const;
     bool failed() const { return failure() != CUDA_SUCCESS; }
-    /// The first failure stays; running kernels are stopped.
-    void fail(CUresult failure);
-    const volatile bool* cancelled() const { return &cancelled_; }
 
     Stream& legacyStream() const { return *legacy_; }
     /// The calling thread's own default stream.
@@ -83,8 +81,6 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     const uint64_t id_;
     std::atomic<bool> active_{false};
     std::atomic<unsigned> flags_;
-    std::atomic<CUresult> failure_{CUDA_SUCCESS};
-    volatile bool cancelled_ = false;
 
     std::recursive_mutex life_;  // retain, release and reset; destructors may call back
     unsigned retained_ = 0;

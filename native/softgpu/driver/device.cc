@@ -39,6 +39,12 @@ void Device::refund(uint64_t bytes) {
     used_ -= bytes;
 }
 
+void Device::fail(CUresult failure) {
+    CUresult none = CUDA_SUCCESS;
+    failure_.compare_exchange_strong(none, failure);
+    cancelled_ = true;
+}
+
 const std::vector<Device*>& devices() {
     static const auto* const all = [] {
         auto* made = new std::vector<Device*>;

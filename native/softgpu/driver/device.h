@@ -1,12 +1,14 @@
 // The devices that this process sees.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "native/abi/cuda_result.h"
 #include "native/softgpu/driver/settings.h"
 
 namespace juice::softgpu {
@@ -55,6 +57,13 @@ class Device {
     bool charge(uint64_t bytes);
     void refund(uint64_t bytes);
 
+    /// The error that killed the device for this process, or CUDA_SUCCESS. A kernel's fault does:
+    /// every context on the device answers with it from then on, and none can be made anew.
+    CUresult failure() const { return failure_.load(std::memory_order_acquire); }
+    /// The first failure stays; running kernels are stopped.
+    void fail(CUresult failure);
+    const volatile bool* cancelled() const { return &cancelled_; }
+
     /// Its primary context; always the same object, active or not.
     Context& primary() { return *primary_; }
 
@@ -63,6 +72,8 @@ class Device {
     DeviceSettings settings_;
     mutable std::mutex mutex_;
     uint64_t used_ = 0;
+    std::atomic<CUresult> failure_{CUDA_SUCCESS};
+    volatile bool cancelled_ = false;
     std::shared_ptr<Context> primary_;
 };
 

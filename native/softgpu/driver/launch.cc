@@ -22,6 +22,12 @@ uint64_t count(const Dim3& size) {
     return uint64_t{size.x} * size.y * size.z;
 }
 
+size_t maxDynamicShared(const Function& function) {
+    int bytes = 0;
+    function.attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+    return static_cast<size_t>(bytes);
+}
+
 CUresult checkShape(const Function& function, const LaunchShape& shape) {
     if (!within(shape.grid, kMaxGridDim) || !within(shape.block, kMaxBlockDim)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -29,12 +35,10 @@ CUresult checkShape(const Function& function, const LaunchShape& shape) {
     const uint64_t threads = count(shape.block);
     if (threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
     if (threads > function.kernel.maxThreads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    int maxDynamic = 0;
-    function.attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, maxDynamic);
-    if (shape.dynamicShared > static_cast<unsigned>(maxDynamic)) return CUDA_ERROR_INVALID_VALUE;
+    if (shape.dynamicShared > maxDynamicShared(function)) return CUDA_ERROR_INVALID_VALUE;
     if (!shape.cooperative) return CUDA_SUCCESS;
     const auto perMultiprocessor = static_cast<uint64_t>(
-        activeBlocks(function.kernel, static_cast<unsigned>(threads), shape.dynamicShared));
+        activeBlocks(function, static_cast<unsigned>(threads), shape.dynamicShared));
     const uint64_t fitting = std::min<uint64_t>(
         perMultiprocessor * function.context().device().multiprocessors(), kMaxResidentBlocks);
     return count(shape.grid) <= fitting ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -81,15 +85,16 @@ void execute(const Launch& wanted, Context& context) {
     if (!result.report.empty()) {
         std::fprintf(stderr, "juice softgpu: %s\n", result.report.c_str());
     }
-    context.fail(static_cast<CUresult>(result.curesult));
+    context.device().fail(static_cast<CUresult>(result.curesult));
 }
 
 }  // namespace
 
-int activeBlocks(const Kernel& kernel, unsigned threads, size_t dynamicShared) {
+int activeBlocks(const Function& function, unsigned threads, size_t dynamicShared) {
+    const Kernel& kernel = function.kernel;
     if (threads == 0 || threads > kMaxThreadsPerBlock || threads > kernel.maxThreads) return 0;
     const size_t shared = kernel.staticShared + dynamicShared;
-    if (shared > kSharedPerBlockOptIn) return 0;
+    if (dynamicShared > maxDynamicShared(function)) return 0;
     const unsigned warps = (threads + kWarpSize - 1) / kWarpSize;
     const size_t byThreads = kThreadsPerMultiprocessor / (warps * kWarpSize);
     const size_t byShared = kSharedPerMultiprocessor / (shared + kSharedReservedPerBlock);
@@ -109,7 +114,7 @@ CUresult launch(Stream& stream, const Function& function, const LaunchShape& sha
     wanted.block = shape.block;
     wanted.dynamicShared = shape.dynamicShared;
     wanted.memory = &context;
-    wanted.cancel = context.cancelled();
+    wanted.cancel = context.device().cancelled();
     CUresult packed = CUDA_SUCCESS;
     if (extra != nullptr) {
         packed = packExtra(function.kernel, extra, wanted.params);

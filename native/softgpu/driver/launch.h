@@ -19,7 +19,8 @@ struct LaunchShape {
 CUresult launch(Stream& stream, const Function& function, const LaunchShape& shape,
                 void* const* parameters, void* const* extra);
 
-/// How many blocks of this size one multiprocessor holds; 0 when not even one fits.
-int activeBlocks(const Kernel& kernel, unsigned threads, size_t dynamicShared);
+/// How many blocks of this size one multiprocessor holds; 0 when not even one fits, or when the
+/// function may not use so much dynamic shared memory.
+int activeBlocks(const Function& function, unsigned threads, size_t dynamicShared);
 
 }  // namespace juice::softgpu

@@ -119,6 +119,15 @@ std::optional<Allocation> AddressSpace::find(uint64_t address) const {
     return found == allocations_.end() ? std::nullopt : std::optional(found->second);
 }
 
+void AddressSpace::leavePool(uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = allocations_.find(address);
+    if (found == allocations_.end()) return;
+    Allocation& allocation = found->second;
+    if (const auto pool = softgpu::find<MemoryPool>(allocation.pool)) pool->gave(allocation.size);
+    allocation.pool = nullptr;
+}
+
 bool AddressSpace::setSyncMemops(uint64_t address, bool on) {
     const std::unique_lock lock(mutex_);
     const auto found = holding(address);

@@ -64,6 +64,8 @@ class AddressSpace {
 
     /// The allocation that holds the address.
     std::optional<Allocation> find(uint64_t address) const;
+    /// From now on the allocation counts as no pool's: it is about to be freed in a stream's order.
+    void leavePool(uint64_t address);
     /// Changes an allocation in place. False when none holds the address.
     bool setSyncMemops(uint64_t address, bool on);
 

@@ -33,7 +33,7 @@ TEST(FreshDriver, ShowsAnInactivePrimaryContextUntilItIsRetained) {
     EXPECT_EQ(context, nullptr);
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, 4), CUDA_ERROR_INVALID_CONTEXT);
-    EXPECT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_OK(cuDevicePrimaryCtxRelease(0)) << "allowed, although nobody retains it";
     EXPECT_OK(cuDevicePrimaryCtxRetain(&context, 0));
     EXPECT_OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
     EXPECT_EQ(active, 1);
@@ -45,6 +45,7 @@ TEST(FreshDriver, ShowsAnInactivePrimaryContextUntilItIsRetained) {
 using Device = DriverTest;
 
 TEST_F(Device, CallsItselfJuiceSoftwareGpu) {
+    SOFTWARE_GPU_ONLY();
     char name[64] = {};
     EXPECT_OK(cuDeviceGetName(name, sizeof(name), device));
     EXPECT_STREQ(name, "Juice Software GPU");
@@ -66,6 +67,7 @@ TEST_F(Device, AnswersEveryAttributeOfCuda13AndNoOther) {
 }
 
 TEST_F(Device, DoesNotClaimCoherenceWithHostMemory) {
+    SOFTWARE_GPU_ONLY();
     for (const int id : {88, 89, 100, 101}) {
         int value = 1;
         EXPECT_OK(cuDeviceGetAttribute(&value, id, device));
@@ -123,12 +125,14 @@ TEST_F(Contexts, ThatAreDestroyedSaySoWhereTheyAreStillCurrent) {
         EXPECT_OK(cuCtxDestroy_v2(created));
     }).join();
     EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    EXPECT_EQ(cuCtxDestroy_v2(created), CUDA_ERROR_INVALID_CONTEXT);
-    EXPECT_EQ(cuCtxSetCurrent(created), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(cuCtxDestroy_v2(created), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT_OK(cuCtxSetCurrent(created)) << "it can even be made current";
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_OK(cuCtxPopCurrent_v2(nullptr));
 }
 
 TEST_F(Contexts, FreeEverythingWhenThePrimaryOneIsReset) {
+    SOFTWARE_GPU_ONLY();
     size_t before = 0, during = 0, after = 0, total = 0;
     EXPECT_OK(cuMemGetInfo_v2(&before, &total));
     allocate(10 << 20);
@@ -176,6 +180,7 @@ TEST_F(Contexts, AreOfNoUseInAForkedChild) {
 }
 
 TEST_F(Contexts, NameAnEntryPointThatIsNotSupportedOnce) {
+    SOFTWARE_GPU_ONLY();
     CUgraph graph = nullptr;
     testing::internal::CaptureStderr();
     EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <initializer_list>
 #include <string>
@@ -81,14 +82,27 @@ $L_again:
 #define EXPECT_OK(call) EXPECT_EQ(call, CUDA_SUCCESS)
 #define ASSERT_OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
 
+/// For what holds of the software GPU only. Everything else in these tests holds of a real device
+/// as well: run them there with LD_LIBRARY_PATH naming its driver, each in a process of its own.
+#define SOFTWARE_GPU_ONLY() \
+    if (!isSoftwareGpu()) GTEST_SKIP() << "a real device differs"
+
 class DriverTest : public testing::Test {
   protected:
     void SetUp() override {
+        // A real driver that loads code lazily waits for running kernels before it does.
+        setenv("CUDA_MODULE_LOADING", "EAGER", 1);
         ASSERT_OK(cuInit(0));
         ASSERT_OK(cuDeviceGet(&device, 0));
         ASSERT_OK(cuDevicePrimaryCtxRetain(&context, device));
         ASSERT_OK(cuCtxSetCurrent(context));
         ASSERT_OK(cuModuleLoadData(&module, kKernels));
+    }
+
+    bool isSoftwareGpu() const {
+        char name[64] = {};
+        return cuDeviceGetName(name, sizeof(name), device) == CUDA_SUCCESS &&
+               std::string(name) == "Juice Software GPU";
     }
 
     void TearDown() override {

@@ -90,7 +90,9 @@ TEST_F(Launches, HonourOrRefuseAttributes) {
     config.gridDimX = 2;
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     attribute.value.clusterDim = {2, 1, 1};
-    EXPECT_EQ(launched(), CUDA_ERROR_NOT_SUPPORTED);
+    if (isSoftwareGpu()) {
+        EXPECT_EQ(launched(), CUDA_ERROR_NOT_SUPPORTED);
+    }
     attribute.value.clusterDim = {1, 1, 1};
     EXPECT_OK(launched());
 }
@@ -112,18 +114,24 @@ TEST_F(Launches, TellHowManyBlocksFit) {
     EXPECT_OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function("store"), 32, 0));
     EXPECT_EQ(blocks, 32);
     EXPECT_OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function("store"), 32, 100000));
-    EXPECT_EQ(blocks, 2);
+    EXPECT_EQ(blocks, 0) << "so much must be asked for";
     int grid = 0, size = 0;
     EXPECT_OK(cuOccupancyMaxPotentialBlockSize(&grid, &size, function("store"), nullptr, 0, 0));
     EXPECT_EQ(size, 1024);
     size_t shared = 0;
+    EXPECT_OK(cuOccupancyAvailableDynamicSMemPerBlock(&shared, function("store"), 2, 256));
+    EXPECT_EQ(shared, 49152U);
+    EXPECT_OK(cuFuncSetAttribute(function("store"), CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                 200000));
+    EXPECT_OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function("store"), 32, 100000));
+    EXPECT_EQ(blocks, 2);
     EXPECT_OK(cuOccupancyAvailableDynamicSMemPerBlock(&shared, function("store"), 2, 256));
     EXPECT_EQ(shared, 233472U / 2 - 1024);
 }
 
 using Faults = DriverTest;
 
-TEST_F(Faults, KillTheirContextAndNothingElse) {
+TEST_F(Faults, KillEveryContextOfTheirDevice) {
     CUcontext other = nullptr;
     ASSERT_OK(cuCtxCreate_v2(&other, 0, device));
     ASSERT_OK(cuCtxPopCurrent_v2(nullptr));
@@ -135,7 +143,7 @@ TEST_F(Faults, KillTheirContextAndNothingElse) {
 
     EXPECT_OK(launch("store", {&nowhere, &value}, on)) << "the launch itself is right";
     EXPECT_EQ(cuStreamSynchronize(on), CUDA_ERROR_ILLEGAL_ADDRESS);
-    // From now on everything in this context.
+    // From now on everything.
     uint32_t read = 0;
     CUdeviceptr more = 0;
     size_t free = 0, total = 0;
@@ -154,9 +162,9 @@ TEST_F(Faults, KillTheirContextAndNothingElse) {
     EXPECT_EQ(current, context);
 
     EXPECT_OK(cuCtxPushCurrent_v2(other));
-    EXPECT_OK(cuMemAlloc_v2(&more, 4));
-    EXPECT_OK(cuCtxSynchronize());
-    EXPECT_OK(cuCtxDestroy_v2(other));
+    EXPECT_EQ(cuMemAlloc_v2(&more, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(cuCtxCreate_v2(&other, 0, device), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 TEST_F(Faults, StopTheOtherKernelsOfTheContext) {
@@ -189,14 +197,14 @@ TEST_F(Faults, AreToldToCallbacksAndSkipHostFunctions) {
     EXPECT_FALSE(called);
 }
 
-TEST_F(Faults, AreForgottenWhenThePrimaryContextIsReset) {
+TEST_F(Faults, LastAsLongAsTheProcess) {
     CUdeviceptr nowhere = 0x10;
     uint32_t value = 1;
     EXPECT_OK(launch("store", {&nowhere, &value}));
     EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_OK(cuDevicePrimaryCtxReset(device));
-    EXPECT_OK(cuDevicePrimaryCtxRetain(&context, device));
-    EXPECT_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, device), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ TEST_F(Modules, ComeFromEveryKindOfImageThatHoldsPtx) {
         EXPECT_OK(cuModuleGetFunctionCount(&count, loaded));
         EXPECT_EQ(count, 2U);
         EXPECT_OK(cuModuleUnload(loaded));
+        // A real driver crashes over handles that are no more.
+        if (!isSoftwareGpu()) continue;
         EXPECT_EQ(cuModuleUnload(loaded), CUDA_ERROR_INVALID_HANDLE);
         int value = 0;
         EXPECT_EQ(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, saxpy),
@@ -41,9 +43,11 @@ TEST_F(Modules, AreRefusedWithAReason) {
     EXPECT_EQ(cuModuleLoadData(&loaded, "this is no image"), CUDA_ERROR_INVALID_IMAGE);
     EXPECT_EQ(cuModuleLoadData(&loaded, nullptr), CUDA_ERROR_INVALID_VALUE);
     const std::string cubin = fixture("sm90.cubin");
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(cuModuleLoadData(&loaded, cubin.c_str()), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("no PTX"), std::string::npos);
+    if (isSoftwareGpu()) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(cuModuleLoadData(&loaded, cubin.c_str()), CUDA_ERROR_NO_BINARY_FOR_GPU);
+        EXPECT_NE(testing::internal::GetCapturedStderr().find("no PTX"), std::string::npos);
+    }
 
     const char* broken =
         ".version 9.0\n.target sm_75\n.address_size 64\n.visible .entry f() {\n  bogus.op;\n}\n";
@@ -52,7 +56,10 @@ TEST_F(Modules, AreRefusedWithAReason) {
     void* values[] = {log, reinterpret_cast<void*>(sizeof(log))};
     testing::internal::CaptureStderr();
     EXPECT_EQ(cuModuleLoadDataEx(&loaded, broken, 2, options, values), CUDA_ERROR_INVALID_PTX);
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("line 5"), std::string::npos);
+    const std::string said = testing::internal::GetCapturedStderr();
+    if (isSoftwareGpu()) {
+        EXPECT_NE(said.find("line 5"), std::string::npos);
+    }
     EXPECT_NE(std::string(log).find("line 5"), std::string::npos);
     EXPECT_EQ(reinterpret_cast<size_t>(values[1]), std::strlen(log));
 }
@@ -118,15 +125,16 @@ TEST_F(Libraries, AreLoadedWithoutAContextAndInstantiatedInEach) {
     EXPECT_OK(cuLibraryEnumerateKernels(kernels.data(), count, library));
     const char* name = nullptr;
     EXPECT_OK(cuKernelGetName(&name, kernels[0]));
-    EXPECT_STREQ(name, "store");
+    EXPECT_NE(std::string(kKernels).find(name), std::string::npos);
     size_t offset = 0, size = 0;
-    EXPECT_OK(cuKernelGetParamInfo(store, 0, &offset, &size));
-    EXPECT_EQ(size, 8U);
+    EXPECT_EQ(cuKernelGetParamInfo(store, 0, &offset, &size), CUDA_ERROR_INVALID_CONTEXT);
     CUfunction function = nullptr;
     EXPECT_EQ(cuKernelGetFunction(&function, store), CUDA_ERROR_INVALID_CONTEXT);
 
     EXPECT_OK(cuCtxSetCurrent(context));
     EXPECT_OK(cuKernelGetFunction(&function, store));
+    EXPECT_OK(cuKernelGetParamInfo(store, 0, &offset, &size));
+    EXPECT_EQ(size, 8U);
     CUdeviceptr word = allocate(4);
     uint32_t value = 17;
     std::vector<void*> parameters = {&word, &value};
@@ -146,6 +154,7 @@ TEST_F(Libraries, AreLoadedWithoutAContextAndInstantiatedInEach) {
     EXPECT_OK(cuCtxDestroy_v2(second));
 
     EXPECT_OK(cuLibraryUnload(library));
+    if (!isSoftwareGpu()) return;
     EXPECT_EQ(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(cuKernelGetFunction(&function, store), CUDA_ERROR_INVALID_HANDLE);
 }

@@ -113,8 +113,10 @@ TEST_F(Streams, FinishTheirWorkAfterTheyWereDestroyed) {
     spin(gate, gone);
     EXPECT_OK(launch("store", {&word, &nine}, gone));
     EXPECT_OK(cuStreamDestroy_v2(gone));
-    EXPECT_EQ(cuStreamQuery(gone), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(cuStreamDestroy_v2(gone), CUDA_ERROR_INVALID_HANDLE);
+    if (isSoftwareGpu()) {
+        EXPECT_EQ(cuStreamQuery(gone), CUDA_ERROR_INVALID_HANDLE);
+        EXPECT_EQ(cuStreamDestroy_v2(gone), CUDA_ERROR_INVALID_HANDLE);
+    }
     *gate = 1;
     EXPECT_OK(cuCtxSynchronize());
     EXPECT_EQ(read(word), 9U);
@@ -227,7 +229,9 @@ TEST_F(Events, AreDoneUntilRecordedAndThenFollowTheirStream) {
     EXPECT_OK(cuEventSynchronize(mark));
     EXPECT_OK(cuEventQuery(mark));
     EXPECT_OK(cuEventDestroy_v2(mark));
-    EXPECT_EQ(cuEventQuery(mark), CUDA_ERROR_INVALID_HANDLE);
+    if (isSoftwareGpu()) {
+        EXPECT_EQ(cuEventQuery(mark), CUDA_ERROR_INVALID_HANDLE);
+    }
 }
 
 TEST_F(Events, HoldBackTheStreamsThatWaitForThem) {
