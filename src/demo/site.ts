@@ -188,20 +188,25 @@ export interface Site {
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
+export interface SiteOptions {
+  /** Further flags of `juice up`. */
+  readonly flags?: ReadonlyArray<string>
+  /** What its commands get beside a plain environment. */
+  readonly env?: NodeJS.ProcessEnv
+  /** Where an earlier site was, to go on with its log; by default a temporary folder and a free port. */
+  readonly place?: { readonly directory: string; readonly port: number }
+}
+
 /**
  * Starts a site and waits until it can take sessions.
  * @param gpus what `juice up --gpus` takes: auto, all, none, soft:N
- * @param env what its commands get beside a plain environment
  */
-export const startSite = async (
-  gpus: string,
-  extra: ReadonlyArray<string> = [],
-  env: NodeJS.ProcessEnv = {}
-): Promise<Site> => {
-  const directory = await mkdtemp(join(tmpdir(), "juice-site-"))
-  const port = await freePort()
-  const args = ["up", "--gpus", gpus, "--data-dir", directory, "--port", String(port), "--data-port", "0", ...extra]
-  const base = { ...plainEnvironment(directory), ...env }
+export const startSite = async (gpus: string, options: SiteOptions = {}): Promise<Site> => {
+  const directory = options.place?.directory ?? (await mkdtemp(join(tmpdir(), "juice-site-")))
+  const port = options.place?.port ?? (await freePort())
+  const where = ["--data-dir", directory, "--port", String(port), "--data-port", "0"]
+  const args = ["up", "--gpus", gpus, ...where, ...(options.flags ?? [])]
+  const base = { ...plainEnvironment(directory), ...options.env }
   const discard = () => rm(directory, { recursive: true, force: true })
   const up = await startService(args, base, /export JUICE_NATS=\S+/).catch(async (error: unknown) => {
     await discard()

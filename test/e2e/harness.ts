@@ -5,7 +5,14 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { examplesDirectory, type Running, type RunOptions, type Site, startSite } from "../../src/demo/site.ts"
+import {
+  examplesDirectory,
+  type Running,
+  type RunOptions,
+  type Site,
+  type SiteOptions,
+  startSite
+} from "../../src/demo/site.ts"
 import { commandLine, filesUnder, processesMarked, programOf, until } from "./processes.ts"
 
 export const example = (name: string): string => join(examplesDirectory(), name)
@@ -45,6 +52,7 @@ interface HostsListing {
   readonly hosts: ReadonlyArray<{
     readonly host: string
     readonly state: string
+    readonly endpoint: { readonly host: string; readonly port: number }
     readonly sessions: number
     readonly gpus: ReadonlyArray<{ readonly name: string; readonly reserved: number; readonly sessions: number }>
   }>
@@ -64,17 +72,21 @@ export interface TestSite extends Site {
   readonly hosts: () => Promise<HostsListing["hosts"]>
   /** Waits until the log says that the session has ended. */
   readonly ended: (session: string, deadline?: number) => Promise<Ending>
+  /** Its processes whose command line matches: its services', its workers', its programs'. */
+  readonly processes: (commandLine: RegExp) => ReadonlyArray<number>
   /** The workers of all its hosts on this machine. */
   readonly workers: () => ReadonlyArray<number>
   /** Waits until no session holds anything: every GPU is free, and only the workers of the pool are there. */
   readonly untilFree: (pooledWorkers?: number) => Promise<void>
-  /** Processes of the site and its programs, and what they have in their temporary folders. */
+  /** Processes of the site and its programs, but for the log's reader here, and what they have in temporary folders. */
   readonly remains: () => { readonly processes: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }
   /** Stops it; fails where it does not end well or leaves anything behind. */
   readonly finish: (signal?: NodeJS.Signals) => Promise<void>
 }
 
-const followLog = (site: Site): { readonly events: () => ReadonlyArray<Event>; readonly stop: () => void } => {
+const followLog = (
+  site: Site
+): { readonly events: () => ReadonlyArray<Event>; readonly pid: number; readonly stop: () => void } => {
   const events: Array<Event> = []
   const follower = site.begin(["events", "--follow", "--json"], { timeoutMs: Number.POSITIVE_INFINITY })
   let seen = 0
@@ -86,14 +98,23 @@ const followLog = (site: Site): { readonly events: () => ReadonlyArray<Event>; r
     }
     return events
   }
-  return { events: read, stop: () => follower.child.kill("SIGKILL") }
+  return { events: read, pid: follower.pid, stop: () => follower.child.kill("SIGKILL") }
 }
 
 /** A site whose log is followed. Its commands have temporary folders of their own, so that leftovers are seen. */
-export const startTestSite = async (gpus: string, extra: ReadonlyArray<string> = []): Promise<TestSite> => {
+export const startTestSite = async (
+  gpus: string,
+  flags: ReadonlyArray<string> = [],
+  place?: NonNullable<SiteOptions["place"]>
+): Promise<TestSite> => {
   const temporary = mkdtempSync(join(tmpdir(), "juice-e2e-"))
-  const site = await startSite(gpus, extra, { TMPDIR: temporary, XDG_RUNTIME_DIR: temporary })
+  const site = await startSite(gpus, {
+    flags,
+    env: { TMPDIR: temporary, XDG_RUNTIME_DIR: temporary },
+    ...(place === undefined ? {} : { place })
+  })
   const log = followLog(site)
+  await until("the log is followed", () => log.events().some(({ _tag }) => _tag === "HostJoined"))
 
   const attach: TestSite["attach"] = (program, args = [], { flags = [], ...options } = {}) => {
     const running = site.begin(["attach", "--verbose", ...flags, "--", program, ...args], options)
@@ -125,13 +146,21 @@ export const startTestSite = async (gpus: string, extra: ReadonlyArray<string> =
     if (listing.code !== 0) throw new Error(`juice hosts: ${listing.stderr}`)
     return (JSON.parse(listing.stdout) as HostsListing).hosts
   }
-  const workers = () => processesMarked(temporary).filter((pid) => commandLine(pid).includes("juice-worker"))
-  const remains = () => ({ processes: processesMarked(temporary).map(commandLine), files: filesUnder(temporary) })
+  const processes: TestSite["processes"] = (line) =>
+    processesMarked(temporary).filter((pid) => line.test(commandLine(pid)))
+  const workers = () => processes(/juice-worker --driver/)
+  const remains = () => ({
+    processes: processes(/./)
+      .filter((pid) => pid !== log.pid)
+      .map(commandLine),
+    files: filesUnder(temporary)
+  })
   return {
     ...site,
     events: log.events,
     attach,
     hosts,
+    processes,
     workers,
     ended: async (session, deadline) => {
       const end = await until(
