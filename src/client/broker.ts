@@ -2,9 +2,8 @@
  * The broker: `juice attach` as its program's shims see it, on a Unix socket in a private folder. It gives each client
  * process its number, its own derived key and the device snapshot, and watches the processes that it has named.
  */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { createServer, type Server, type Socket } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -14,6 +13,7 @@ import type { Endpoint } from "../protocol/gpu.ts"
 import type { ProcessNumber, SessionId } from "../protocol/ids.ts"
 import { deriveKey, KEY_BYTES, processKeyLabel } from "../protocol/seal.ts"
 import type { Lane } from "./lane.ts"
+import { makePrivateFolder, SOCKET, sweepBeside } from "./private-folder.ts"
 import {
   answerMessage,
   MAX_REQUEST,
@@ -50,22 +50,6 @@ export interface Broker {
   readonly programEnded: (exit: Exit) => void
 }
 
-/** A private folder for a socket: a Unix socket's path may have 107 bytes, so long runtime folders are passed over. */
-const privateFolder = (wanted?: string): string => {
-  const places = [wanted ?? process.env.XDG_RUNTIME_DIR, tmpdir(), "/tmp"]
-  for (const place of places) {
-    if (place === undefined || place === "" || Buffer.byteLength(place) > 80) continue
-    try {
-      const folder = mkdtempSync(join(place, "juice-"))
-      chmodSync(folder, 0o700)
-      return folder
-    } catch {
-      // The next place may do; the last failure is reported below.
-    }
-  }
-  throw new Error(`no private folder could be made in ${places.filter(Boolean).join(", ")}`)
-}
-
 /** The descriptor of a connected socket: Node keeps it in its handle and offers no other way to it. */
 const descriptorOf = (socket: Socket): number =>
   (socket as unknown as { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1
@@ -81,10 +65,10 @@ export const openBroker = Effect.fn("Broker.open")(function* (
   options: BrokerOptions
 ): Effect.fn.Return<Broker, Error, Scope.Scope> {
   const folder = yield* Effect.acquireRelease(
-    Effect.try({ try: () => privateFolder(options.folder), catch: (error) => error as Error }),
+    Effect.try({ try: () => makePrivateFolder(options.folder), catch: (error) => error as Error }),
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
   )
-  const path = join(folder, "broker")
+  const path = join(folder, SOCKET)
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const watches = new Map<ProcessNumber, ProcessWatch>()
   const numbers = new Map<number, ProcessNumber>()
@@ -185,6 +169,7 @@ export const openBroker = Effect.fn("Broker.open")(function* (
       for (const watch of watches.values()) watch.stop()
     })
   )
+  void sweepBeside(folder)
   return {
     path,
     programStarted: (pid) => {

@@ -120,6 +120,15 @@ describe("kill -9", () => {
     assert.equal(reason, "client-exit")
     assert.lengthOf(processes, 1)
     assert.include(["client-lost", "killed"], processes[0]!.reason)
+
+    // What a killed attach could not remove, a later one does once it is sure.
+    const sockets = site.remains().files.filter((path) => path.endsWith("/broker"))
+    assert.isAbove(sockets.length, 0)
+    site.age()
+    await until("a later attach has removed them", async () => {
+      assert.equal((await site.juice(["attach", "true"])).code, 0)
+      return site.remains().files.length === 0
+    })
   })
 
   it("of the worker gives the program a CUDA error and a sentence, and the log says that it crashed", async () => {

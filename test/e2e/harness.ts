@@ -2,7 +2,7 @@
  * What the end-to-end tests stand on: a site as its users start it, programs attached to it, its log as it grows, and
  * the processes and files that all of them leave or do not leave.
  */
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, utimesSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -80,6 +80,8 @@ export interface TestSite extends Site {
   readonly untilFree: (pooledWorkers?: number) => Promise<void>
   /** Processes of the site and its programs, but for the log's reader here, and what they have in temporary folders. */
   readonly remains: () => { readonly processes: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }
+  /** Makes what is in the temporary folders look an hour old. */
+  readonly age: () => void
   /** Stops it; fails where it does not end well or leaves anything behind. */
   readonly finish: (signal?: NodeJS.Signals) => Promise<void>
 }
@@ -178,6 +180,10 @@ export const startTestSite = async (
       )
     },
     remains,
+    age: () => {
+      const past = Date.now() / 1000 - 3600
+      for (const file of filesUnder(temporary)) utimesSync(join(temporary, file), past, past)
+    },
     finish: async (signal) => {
       log.stop()
       const code = await site.up.stop(signal)
