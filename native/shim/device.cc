@@ -176,9 +176,10 @@ CUresult cuDeviceGetExecAffinitySupport(int* pi, CUexecAffinityType type, CUdevi
 CUresult cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
     const DeviceSnapshot* device = nullptr;
     if (const CUresult result = deviceOf(dev, device)) return result;
-    if (len >= 0 && static_cast<size_t>(len) <= device->pciBusId.size())
-        return CUDA_ERROR_INVALID_VALUE;  // a name may be cut short, an address may not
-    return copyText(pciBusId, len, device->pciBusId);
+    const CUresult result = copyText(pciBusId, len, device->pciBusId);
+    // Unlike a name, an address that is cut short is an error.
+    const bool whole = static_cast<size_t>(len) > device->pciBusId.size();
+    return result == CUDA_SUCCESS && !whole ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId) {

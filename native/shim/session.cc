@@ -56,6 +56,14 @@ void afterForkInChild() {
     if (ClientLink* const link = detail::link.load()) link->abandon();
 }
 
+/// At exit, after the program's own handlers and destructors: says so, or the log would have this
+/// process down as killed. Not reached by _exit, nor in the child of a fork that inherited us.
+__attribute__((destructor)) void takeLeave() {
+    Phase ready = Phase::ready;
+    if (!detail::phase.compare_exchange_strong(ready, Phase::left)) return;
+    if (ClientLink* const link = detail::link.load()) link->leave();
+}
+
 bool watchForks() {
     static const int failed = pthread_atfork(nullptr, nullptr, afterForkInChild);
     return failed == 0;
@@ -89,6 +97,7 @@ void onFault(int result, uint16_t opcode) {
 
 CUresult initialise() {
     if (detail::phase.load() == Phase::forked) return CUDA_ERROR_NOT_INITIALIZED;
+    if (detail::phase.load() == Phase::left) return CUDA_ERROR_DEINITIALIZED;
     if (detail::phase.load() == Phase::ready) return CUDA_SUCCESS;
     if (!watchForks()) return CUDA_ERROR_OUT_OF_MEMORY;
     const std::lock_guard lock(state->mutex);
@@ -164,6 +173,8 @@ bool latch(CUresult result) {
 }
 
 CUresult lost() {
+    // A thread that was still at work when another one ended the program.
+    if (detail::phase.load() == Phase::left) return CUDA_ERROR_DEINITIALIZED;
     ClientLink* const lost = link();
     latch(CUDA_ERROR_DEVICE_UNAVAILABLE);
     if (lost != nullptr && !state->lossSaid.exchange(true))

@@ -15,18 +15,19 @@ namespace juice::shim::session {
 CUresult initialise();
 
 namespace detail {
-enum class Phase : int { fresh, ready, forked };
+enum class Phase : int { fresh, ready, forked, left };
 extern std::atomic<Phase> phase;
 extern std::atomic<int> sticky;
 extern std::atomic<ClientLink*> link;
 }  // namespace detail
 
 /// CUDA_ERROR_NOT_INITIALIZED unless cuInit has succeeded in this very process: as CUDA defines it,
-/// the child of an initialised parent is never initialised.
+/// the child of an initialised parent is never initialised. CUDA_ERROR_DEINITIALIZED once the process
+/// is ending and the driver has taken its leave.
 inline CUresult initialised() {
-    return detail::phase.load(std::memory_order_acquire) == detail::Phase::ready
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_NOT_INITIALIZED;
+    const detail::Phase phase = detail::phase.load(std::memory_order_acquire);
+    if (phase == detail::Phase::ready) return CUDA_SUCCESS;
+    return phase == detail::Phase::left ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /// What cuDriverGetVersion answers, before and after cuInit: the worker's driver's version, but no

@@ -71,6 +71,7 @@ class FakeLink final : public ClientLink {
     std::string reason() const override { return brokenBecause; }
     void close() override {}
     void abandon() override {}
+    void leave() override {}
     Counters counters() const override { return {}; }
 
     /// The calls of one kind, in order.

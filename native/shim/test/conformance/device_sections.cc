@@ -203,8 +203,6 @@ void contexts(const DriverTable& cu, Record& record) {
     record.code("set_destroyed", cu.cuCtxSetCurrent(a));
     record.code("alloc_with_destroyed", cu.cuMemAlloc_v2(&pointer, 4096));
     record.code("destroy_again", cu.cuCtxDestroy_v2(a));
-    record.code("push_destroyed", cu.cuCtxPushCurrent_v2(a));
-    record.code("set_null_again", cu.cuCtxSetCurrent(nullptr));
     record.code("create_v4_null", cu.cuCtxCreate_v4(&b, nullptr, 0, 0));
     record.code("api_version_v4", cu.cuCtxGetApiVersion(b, &value));
     record.line("api_version_v4_value", "%u", value);
