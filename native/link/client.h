@@ -44,6 +44,7 @@ class Client final : public ClientLink, private FrameSink {
     std::string reason() const override;
     void close() override;
     void abandon() override;
+    void leave() override;
     Counters counters() const override;
 
   private:

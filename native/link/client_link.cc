@@ -223,6 +223,14 @@ void Client::close() {
     flusher_.join();
 }
 
+void Client::leave() {
+    if (shut_ || !outbox_.canSpeak(kLastWord)) return;
+    outbox_.hurry(kLastWord);
+    outbox_.appendFrame(goodbyeFrame(wire::GoodbyeReason::done, "the process ends"));
+    outbox_.flush();
+    outbox_.close();
+}
+
 void Client::abandon() {
     const int fd = fd_.exchange(-1);
     if (fd >= 0) ::close(fd);

@@ -91,6 +91,10 @@ class ClientLink {
     /// descriptors without a word, since the connection is still the parent's.
     virtual void close() = 0;
     virtual void abandon() = 0;
+    /// The process ends: says Goodbye, so that it is not taken for one that was killed, and nothing
+    /// after it. Joins no thread and holds up the exit for no more than half a second, even in a
+    /// signal handler in the middle of a call.
+    virtual void leave() = 0;
 
     struct Counters {
         uint64_t calls, waited, bytesOut, bytesIn, flushes;

@@ -120,6 +120,17 @@ void Outbox::trySay(Bytes frame) {
     closed_ = true;
 }
 
+bool Outbox::canSpeak(int64_t nanos) {
+    const int64_t end = nowNanos() + nanos;
+    do {
+        const std::unique_lock sending(socket_, std::try_to_lock);
+        const std::unique_lock gathering(batch_, std::try_to_lock);
+        if (sending.owns_lock() && gathering.owns_lock()) return !closed_;
+        napNanos(kLinger);
+    } while (nowNanos() < end);
+    return false;
+}
+
 void Outbox::hurry(int64_t nanos) {
     deadline_.store(nowNanos() + nanos);
 }

@@ -53,6 +53,9 @@ class Outbox {
     /// Sends a frame as far as that goes without waiting for anything: what is said before hanging
     /// up.
     void trySay(Bytes frame);
+    /// Whether the locks can be had within so long. They cannot when the calling thread holds them
+    /// itself: a signal handler that ends the program in the middle of a call.
+    bool canSpeak(int64_t nanos);
     /// From now on a slow peer is waited for no longer than this: what is said last.
     void hurry(int64_t nanos);
     /// The link is over: nothing more is sent.

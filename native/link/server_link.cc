@@ -112,11 +112,11 @@ bool Server::sendInTurn(iovec* parts, int count, const Prepare& prepare) {
         std::lock_guard lock(sending_);
         if (over_) return false;
         prepare();
+        bytesOut_.fetch_add(bytes, std::memory_order_relaxed);
         sent = sendAll(fd_, parts, count, [this] { return over_ || nowNanos() > lastWord_; });
         cause = errno;
         if (sent == Sent::stopped) over_ = true;  // half a frame is out
     }
-    bytesOut_.fetch_add(bytes, std::memory_order_relaxed);
     if (sent != Sent::failed) return sent == Sent::all;
     // A goodbye may still be unread: it says more than the failure does.
     while (!over_ && turn() == FrameStream::Got::some) {

@@ -11,7 +11,7 @@ constexpr size_t kRemembered = 1024;
 
 }  // namespace
 
-Staging::Staging(std::vector<void*> slots, std::function<void(uint64_t, uint64_t)> credit)
+Staging::Staging(const std::vector<void*>& slots, std::function<void(uint64_t, uint64_t)> credit)
     : credit_(std::move(credit)), reserve_(std::max<size_t>(slots.size() / 8, 1)) {
     for (void* memory : slots) {
         slotOf_.emplace(memory, slots_.size());

@@ -20,7 +20,7 @@ namespace juice {
 class Staging {
   public:
     /// `credit` sends a Credit frame {bytes, transfer}.
-    Staging(std::vector<void*> slots, std::function<void(uint64_t, uint64_t)> credit);
+    Staging(const std::vector<void*>& slots, std::function<void(uint64_t, uint64_t)> credit);
 
     /// Bytes that the Welcome offers.
     uint64_t window() const { return window_; }

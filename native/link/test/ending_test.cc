@@ -12,6 +12,7 @@
 
 #include <thread>
 
+#include "native/link/client_outbox.h"
 #include "native/link/frame.h"
 #include "native/link/handshake.h"
 #include "native/link/socket.h"
@@ -160,6 +161,24 @@ TEST(Ending, WhatWasPostedBeforeTheGoodbyeStillArrives) {
     rig.client().close();
     rig.joinExecutor();
     EXPECT_EQ(rig.notes().size(), 1000u);
+}
+
+TEST(Ending, AClientThatLeavesSaysGoodbyeBehindWhatItPosted) {
+    Rig rig;
+    for (uint64_t i = 0; i < 3; ++i)
+        rig.client().post(kNote, 1, 0, Writer().put<uint32_t>(1).put(i).view());
+    rig.client().leave();
+    EXPECT_EQ(rig.awaitEnding(), Ending::goodbye);
+    EXPECT_EQ(rig.notes().size(), 3u);
+    EXPECT_TRUE(rig.call(kEcho, {}).broken);
+    rig.client().leave();
+    rig.client().close();
+}
+
+TEST(Ending, AProcessMayLeaveInTheMiddleOfACall) {
+    Outbox outbox(-1, [](int) {});
+    const Outbox::Ticket ticket = outbox.ticket();
+    std::thread([&] { EXPECT_FALSE(outbox.canSpeak(5 * kMilli)); }).join();
 }
 
 TEST(Ending, AGoodbyeIsNoticedAtOnceWhileTheExecutorIsBlocked) {
