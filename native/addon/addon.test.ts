@@ -86,7 +86,9 @@ describe("workers", () => {
   })
 
   it("inherit no descriptor but the standard ones, control and usage", async () => {
-    const { exit, messages } = shell("printf '\\001\\000' >/dev/null; printf '\\001\\000%s' \"$(ls /proc/$$/fd | tr '\\n' ' ')\" >&3")
+    const { exit, messages } = shell(
+      "printf '\\001\\000' >/dev/null; printf '\\001\\000%s' \"$(ls /proc/$$/fd | tr '\\n' ' ')\" >&3"
+    )
     await exit
     const open = (messages[0]?.payload.toString() ?? "").trim().split(" ").map(Number)
     assert.deepStrictEqual(
@@ -97,7 +99,12 @@ describe("workers", () => {
 
   it("that cannot be started are an error with the system's code", () => {
     assert.throws(
-      () => addon.spawnWorker({ path: "/no/such/worker", args: [], env: {} }, () => {}, () => {}),
+      () =>
+        addon.spawnWorker(
+          { path: "/no/such/worker", args: [], env: {} },
+          () => {},
+          () => {}
+        ),
       /cannot start \/no\/such\/worker: No such file/
     )
   })
