@@ -41,9 +41,9 @@ class ServerLink {
         int fd = -1;  // lane 0, its preface already read and checked
         wire::Preface preface{};
         Credentials who;
-        uint8_t arenas = 0;              // bit i: this worker can live in kArenas[i]
-        std::string worker;              // goes into Welcome
-        std::vector<void*> slots;        // staging, kChunkSize each; at least two
+        uint8_t arenas = 0;                // bit i: this worker can live in kArenas[i]
+        std::string worker;                // goes into Welcome
+        std::vector<void*> slots;          // staging, kChunkSize each; at least two
         std::function<void()> onEnding{};  // once, on an internal thread, when the link has ended
     };
     /// Does the handshake (worker's half). Null and a sentence in `error` on failure.

@@ -19,18 +19,18 @@
 //   close without Goodbye is a fault of the peer or of the network.
 //
 // Bulk data
-//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any lane, in any
-//   order, each idempotent. Worker to client: the destination is the user's own memory; TCP's
-//   back-pressure bounds it. `ordinal` counts the transfers that a worker starts to send; a Reply's
-//   `landed` watermark is the last ordinal that the answer presupposes: the client believes the Reply only
-//   when all transfers up to it have landed.
-//   Client to worker: `ordinal` is 0. Each Chunk takes one slot of the worker's staging memory, so it
-//   costs kChunkSize of credit however short it is. The window of the Welcome is credit that any
-//   transfer may use; Credit {bytes, transfer 0} returns it when chunks have left their slots. The worker
-//   keeps a few slots in reserve: when the transfer that it waits for gets none of the window because
-//   others hold all of it, it grants Credit {bytes, transfer} to that one alone (its Chunks carry
-//   kGranted). So the order in which clients' threads send can never starve the transfer that is next.
-//   What is left of a grant lapses when its transfer is complete.
+//   A payload over kInlineLimit travels as Chunks {transfer, ordinal, offset, bytes}, over any
+//   lane, in any order, each idempotent. Worker to client: the destination is the user's own
+//   memory; TCP's back-pressure bounds it. `ordinal` counts the transfers that a worker starts to
+//   send; a Reply's `landed` watermark is the last ordinal that the answer presupposes: the client
+//   believes the Reply only when all transfers up to it have landed. Client to worker: `ordinal` is
+//   0. Each Chunk takes one slot of the worker's staging memory, so it costs kChunkSize of credit
+//   however short it is. The window of the Welcome is credit that any transfer may use; Credit
+//   {bytes, transfer 0} returns it when chunks have left their slots. The worker keeps a few slots
+//   in reserve: when the transfer that it waits for gets none of the window because others hold all
+//   of it, it grants Credit {bytes, transfer} to that one alone (its Chunks carry kGranted). So the
+//   order in which clients' threads send can never starve the transfer that is next. What is left
+//   of a grant lapses when its transfer is complete.
 //
 // Order
 //   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1,

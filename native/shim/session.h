@@ -22,8 +22,8 @@ extern std::atomic<ClientLink*> link;
 }  // namespace detail
 
 /// CUDA_ERROR_NOT_INITIALIZED unless cuInit has succeeded in this very process: as CUDA defines it,
-/// the child of an initialised parent is never initialised. CUDA_ERROR_DEINITIALIZED once the process
-/// is ending and the driver has taken its leave.
+/// the child of an initialised parent is never initialised. CUDA_ERROR_DEINITIALIZED once the
+/// process is ending and the driver has taken its leave.
 inline CUresult initialised() {
     const detail::Phase phase = detail::phase.load(std::memory_order_acquire);
     if (phase == detail::Phase::ready) return CUDA_SUCCESS;

@@ -15,8 +15,7 @@ constexpr uint64_t kModule = 10, kIncrement = 11, kSlow = 12, kFault = 13;
 
 class WorkerTest : public testing::Test {
   protected:
-    void start(std::vector<std::string> args = {}, uint64_t memoryLimit = 0,
-               Start how = {}) {
+    void start(std::vector<std::string> args = {}, uint64_t memoryLimit = 0, Start how = {}) {
         worker = std::make_unique<WorkerProcess>(std::move(args), how);
         worker->awaitReady();
         worker->claim(memoryLimit);
