@@ -8,6 +8,9 @@
 namespace juice::softgpu {
 namespace {
 
+/// Visits of warps that end at a barrier and count as one used-up turn.
+constexpr uint32_t kVisitsPerTurn = 1024;
+
 /// Zeroed memory of at least `bytes`, reusing what is there.
 void clear(AlignedBytes& memory, size_t bytes) {
     if (memory.size() < bytes) {
@@ -86,7 +89,9 @@ void startBlock(Block& block, Grid& grid, uint64_t linear) {
 BlockState runBlock(Exec& x, Block& block, unsigned turns) {
     const auto count = static_cast<uint32_t>(block.warps.size());
     uint32_t idle = 0;  // warps in a row that had nothing to run
+    uint32_t visits = 0;
     while (block.live != 0) {
+        if (x.grid->cancelled()) return BlockState::stopped;
         Warp& warp = block.warps[block.nextWarp];
         block.nextWarp = (block.nextWarp + 1) % count;
         if (warp.runnable() == 0) {
@@ -99,10 +104,10 @@ BlockState runBlock(Exec& x, Block& block, unsigned turns) {
         idle = 0;
         WarpState state = runWarp(x, block, warp);
         if (state == WarpState::stopped) return BlockState::stopped;
-        if (state == WarpState::yielded) {
-            if (x.grid->cancelled()) return BlockState::stopped;
-            if (--turns == 0) return BlockState::yielded;
-        }
+        // Warps that meet at barriers all the time never use up their turns, but they may wait for
+        // another block all the same.
+        bool used = state == WarpState::yielded || ++visits % kVisitsPerTurn == 0;
+        if (used && --turns == 0) return BlockState::yielded;
     }
     return BlockState::finished;
 }

@@ -61,12 +61,13 @@ JUICE_LOOP void rounded(Exec& x, const Instr& in, uint32_t m) {
     Loop(x, in, m);
 }
 
-/// The handler of a loop for a rounding modifier: "rn" or none, "rz", "rm", "rp".
+/// The handler of a loop for a rounding modifier: "rn" or none, "rz", "rm", "rp". The directed ones
+/// are rare, and not worth a second copy.
 template <auto Loop>
 Handler roundedLanes(std::string_view mode) {
-    if (mode == "rz") return lanes<rounded<Loop, FE_TOWARDZERO>>();
-    if (mode == "rm") return lanes<rounded<Loop, FE_DOWNWARD>>();
-    if (mode == "rp") return lanes<rounded<Loop, FE_UPWARD>>();
+    if (mode == "rz") return plainLoop<rounded<Loop, FE_TOWARDZERO>>;
+    if (mode == "rm") return plainLoop<rounded<Loop, FE_DOWNWARD>>;
+    if (mode == "rp") return plainLoop<rounded<Loop, FE_UPWARD>>;
     return lanes<Loop>();
 }
 

@@ -23,12 +23,19 @@ std::span<const ptx::OpEntry> controlOps();
 std::span<const ptx::OpEntry> barrierOps();
 std::span<const ptx::OpEntry> warpOps();
 std::span<const ptx::OpEntry> packedOps();
+std::span<const ptx::OpEntry> permuteOps();
+std::span<const ptx::OpEntry> carryOps();
+std::span<const ptx::OpEntry> selectOps();
 
 /// Arithmetic whose opcode integers and floats share: add, sub, mul, mad, div, abs, neg, min, max.
 /// Each stands on its type, already taken.
 void decodeIntegerArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
 void decodeFloatArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
 void decodeHalfArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
+
+/// add.cc or sub.cc, and mad.cc: .cc is not taken yet for the latter.
+void decodeAddCarry(ptx::FunctionDecoder& d, bool subtract, ptx::Type type);
+void decodeMadCarry(ptx::FunctionDecoder& d, ptx::Type type);
 
 /// dst = a + b in wrapping integers of the type's width.
 Handler addHandler(ptx::Type type);

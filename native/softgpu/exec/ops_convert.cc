@@ -41,8 +41,6 @@ Handler withInteger(const FunctionDecoder& d, Type type, F f) {
 // Integers to integers.
 
 template <class D, class S>
-constexpr auto kWrapTo = [](S a) { return static_cast<D>(a); };
-template <class D, class S>
 constexpr auto kClampTo = [](S a) {
     auto wide = static_cast<__int128>(a);
     auto low = static_cast<__int128>(std::numeric_limits<D>::min());
@@ -51,11 +49,12 @@ constexpr auto kClampTo = [](S a) {
 };
 
 Handler integerToInteger(const FunctionDecoder& d, Type to, Type from, bool sat) {
+    if (!sat) return resizeHandler(from, to);
     return withInteger(d, to, [&](auto dst) {
-        return withInteger(d, from, [&](auto src) {
+        return withInteger(d, from, [&](auto src) -> Handler {
             using D = decltype(dst);
             using S = decltype(src);
-            return sat ? lanes<map1<kClampTo<D, S>, D, S>>() : lanes<map1<kWrapTo<D, S>, D, S>>();
+            return plainLoop<map1<kClampTo<D, S>, D, S>>;
         });
     });
 }
@@ -84,10 +83,12 @@ constexpr auto kIntToHalf = [](S a) { return Half<Brain>::narrow(sticky(a), Way)
 
 template <bool Brain, class S>
 Handler integerToHalf(std::string_view rounding) {
-    if (rounding == "rz") return lanes<map1<kIntToHalf<Brain, Direction::zero, S>, uint16_t, S>>();
-    if (rounding == "rm") return lanes<map1<kIntToHalf<Brain, Direction::down, S>, uint16_t, S>>();
-    if (rounding == "rp") return lanes<map1<kIntToHalf<Brain, Direction::up, S>, uint16_t, S>>();
-    return lanes<map1<kIntToHalf<Brain, Direction::nearest, S>, uint16_t, S>>();
+    if (rounding == "rz")
+        return plainLoop<map1<kIntToHalf<Brain, Direction::zero, S>, uint16_t, S>>;
+    if (rounding == "rm")
+        return plainLoop<map1<kIntToHalf<Brain, Direction::down, S>, uint16_t, S>>;
+    if (rounding == "rp") return plainLoop<map1<kIntToHalf<Brain, Direction::up, S>, uint16_t, S>>;
+    return plainLoop<map1<kIntToHalf<Brain, Direction::nearest, S>, uint16_t, S>>;
 }
 
 Handler integerToFloat(const FunctionDecoder& d, Type to, Type from, std::string_view rounding,
@@ -139,17 +140,25 @@ constexpr auto kFloatToInt = [](S a) -> D {
     return static_cast<D>(a);
 };
 
+template <auto F, class D, class S, bool Ftz>
+Handler floatToIntegerOf() {
+    if constexpr (Ftz || sizeof(D) < 4)
+        return plainLoop<map1<F, D, S>>;
+    else
+        return lanes<map1<F, D, S>>();
+}
+
 template <class D, class S, bool Ftz>
 Handler floatToIntegerMode(int mode) {
     switch (mode) {
         case 0:
-            return lanes<map1<kFloatToInt<D, S, 0, Ftz>, D, S>>();
+            return floatToIntegerOf<kFloatToInt<D, S, 0, Ftz>, D, S, Ftz>();
         case 1:
-            return lanes<map1<kFloatToInt<D, S, 1, Ftz>, D, S>>();
+            return floatToIntegerOf<kFloatToInt<D, S, 1, Ftz>, D, S, Ftz>();
         case 2:
-            return lanes<map1<kFloatToInt<D, S, 2, Ftz>, D, S>>();
+            return floatToIntegerOf<kFloatToInt<D, S, 2, Ftz>, D, S, Ftz>();
         default:
-            return lanes<map1<kFloatToInt<D, S, 3, Ftz>, D, S>>();
+            return floatToIntegerOf<kFloatToInt<D, S, 3, Ftz>, D, S, Ftz>();
     }
 }
 
@@ -203,11 +212,11 @@ constexpr auto kToIntegral = [](S a) -> S {
 template <class S, int Mode>
 Handler toIntegralMode(bool ftz, bool sat) {
     if (ftz) {
-        return sat ? lanes<map1<kToIntegral<S, Mode, true, true>, S, S>>()
-                   : lanes<map1<kToIntegral<S, Mode, true, false>, S, S>>();
+        return sat ? plainLoop<map1<kToIntegral<S, Mode, true, true>, S, S>>
+                   : plainLoop<map1<kToIntegral<S, Mode, true, false>, S, S>>;
     }
-    return sat ? lanes<map1<kToIntegral<S, Mode, false, true>, S, S>>()
-               : lanes<map1<kToIntegral<S, Mode, false, false>, S, S>>();
+    return sat ? plainLoop<map1<kToIntegral<S, Mode, false, true>, S, S>>
+               : plainLoop<map1<kToIntegral<S, Mode, false, false>, S, S>>;
 }
 
 template <class S>
@@ -251,11 +260,11 @@ struct NarrowModes {
 template <bool Brain, class S, Direction Way>
 Handler narrowWay(const NarrowModes& modes) {
     if (modes.finite) {
-        return modes.relu ? lanes<map1<kNarrow<Brain, S, Way, true, true>, uint16_t, S>>()
-                          : lanes<map1<kNarrow<Brain, S, Way, false, true>, uint16_t, S>>();
+        return modes.relu ? plainLoop<map1<kNarrow<Brain, S, Way, true, true>, uint16_t, S>>
+                          : plainLoop<map1<kNarrow<Brain, S, Way, false, true>, uint16_t, S>>;
     }
-    return modes.relu ? lanes<map1<kNarrow<Brain, S, Way, true, false>, uint16_t, S>>()
-                      : lanes<map1<kNarrow<Brain, S, Way, false, false>, uint16_t, S>>();
+    return modes.relu ? plainLoop<map1<kNarrow<Brain, S, Way, true, false>, uint16_t, S>>
+                      : plainLoop<map1<kNarrow<Brain, S, Way, false, false>, uint16_t, S>>;
 }
 
 template <bool Brain, class S>

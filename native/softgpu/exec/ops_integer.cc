@@ -227,58 +227,9 @@ void decodeMad(FunctionDecoder& d, Type type) {
     d.emit(run, dst, a, b, c);
 }
 
-/// add.cc and friends. After a subtraction the flag says that there was no borrow, and sub reads it
-/// so: a - b is a + ~b + 1 in the hardware.
-template <class T, bool Subtract, bool CarryIn, bool CarryOut>
-void carryLoop(Exec& x, const Instr& in, uint32_t m) {
-    T* d = x.to<T>(in.dst);
-    const T* a = x.from<T>(in.a);
-    const T* b = x.from<T>(in.b);
-    uint32_t carryIn = CarryIn ? x.predicate(in.c) : 0;
-    uint32_t carryOut = 0;
-    eachLane(m, [&](unsigned i) {
-        T extra = CarryIn ? (carryIn >> i & 1) ^ (Subtract ? 1 : 0) : 0;
-        bool carry;
-        T value;
-        if constexpr (Subtract) {
-            carry = __builtin_sub_overflow(a[i], b[i], &value);
-            carry |= __builtin_sub_overflow(value, extra, &value);
-        } else {
-            carry = __builtin_add_overflow(a[i], b[i], &value);
-            carry |= __builtin_add_overflow(value, extra, &value);
-        }
-        d[i] = value;
-        carryOut |= static_cast<uint32_t>(carry != Subtract) << i;
-    });
-    if constexpr (CarryOut) x.setPredicate(*x.more(in), m, carryOut);
-}
-
-template <class T, bool Subtract>
-Handler carryHandler(bool in, bool out) {
-    if (in) return out ? carryLoop<T, Subtract, true, true> : carryLoop<T, Subtract, true, false>;
-    return carryLoop<T, Subtract, false, true>;
-}
-
-void emitCarry(FunctionDecoder& d, bool subtract, bool in, bool out, Type type, Ref dst, Ref a,
-               Ref b) {
-    bool wide = ptx::sizeOf(type) == 8;
-    Handler run = subtract ? (wide ? carryHandler<uint64_t, true>(in, out)
-                                   : carryHandler<uint32_t, true>(in, out))
-                           : (wide ? carryHandler<uint64_t, false>(in, out)
-                                   : carryHandler<uint32_t, false>(in, out));
-    Ref carry = d.carry();
-    d.emit(run, dst, a, b, in ? carry : kNoRef);
-    if (out) d.setMore({carry}, {});
-}
-
 void decodeAddSub(FunctionDecoder& d, bool subtract, Type type) {
     d.needOperands(3);
-    bool out = d.takeMod("cc");
-    if (out) {
-        Ref a = d.source(1, type), b = d.source(2, type);
-        if (ptx::sizeOf(type) < 4) d.refuse("needs 32 or 64 bits");
-        return emitCarry(d, subtract, false, true, type, d.target(0, type), a, b);
-    }
+    if (d.takeMod("cc")) return decodeAddCarry(d, subtract, type);
     if (d.takeMod("sat")) {
         if (type != Type::s32) d.refuse(".sat goes with .s32 only");
         Ref a = d.source(1, type), b = d.source(2, type);
@@ -288,38 +239,6 @@ void decodeAddSub(FunctionDecoder& d, bool subtract, Type type) {
         return;
     }
     subtract ? binary<Sub>(d, type) : binary<Add>(d, type);
-}
-
-void decodeWithCarry(FunctionDecoder& d) {
-    d.needOperands(3);
-    bool subtract = d.instruction().op == "subc";
-    bool out = d.takeMod("cc");
-    Type type = d.takeTypeOf({Type::u32, Type::s32, Type::b32, Type::u64, Type::s64, Type::b64});
-    Ref a = d.source(1, type), b = d.source(2, type);
-    emitCarry(d, subtract, true, out, type, d.target(0, type), a, b);
-}
-
-/// mad{c}.{lo,hi}{.cc}: the product first, then an add with the carry.
-void decodeMadCarry(FunctionDecoder& d, bool in, Type type) {
-    d.needOperands(4);
-    bool out = d.takeMod("cc");
-    std::string_view part = d.takeOneOf({"lo", "hi"});
-    if (part.empty()) d.refuse("needs .lo or .hi");
-    if (ptx::sizeOf(type) < 4) d.refuse("needs 32 or 64 bits");
-    bool high = part == "hi";
-    Ref a = d.source(1, type), b = d.source(2, type), c = d.source(3, type);
-    Ref product = d.temporary(type);
-    d.emit(byType(d, type,
-                  [high](auto zero) {
-                      using T = decltype(zero);
-                      return high ? lanes<map2<kMulHi<T>, T, T>>() : lanes<map2<kMulLo<T>, T, T>>();
-                  }),
-           product, a, b);
-    emitCarry(d, false, in, out, type, d.target(0, type), product, c);
-}
-
-void decodeMadc(FunctionDecoder& d) {
-    decodeMadCarry(d, true, d.takeTypeOf({Type::u32, Type::s32, Type::u64, Type::s64}));
 }
 
 void decode24(FunctionDecoder& d) {
@@ -381,12 +300,9 @@ void decodeAbsNeg(FunctionDecoder& d, bool negate, Type type) {
     d.emit(run, d.target(0, type), a);
 }
 
-constexpr std::array<ptx::OpEntry, 7> kOps{{
+constexpr std::array<ptx::OpEntry, 4> kOps{{
     {"rem", decodeRem},
     {"sad", decodeSad},
-    {"addc", decodeWithCarry},
-    {"subc", decodeWithCarry},
-    {"madc", decodeMadc},
     {"mul24", decode24},
     {"mad24", decode24},
 }};
@@ -403,7 +319,7 @@ void decodeIntegerArithmetic(FunctionDecoder& d, std::string_view op, Type type)
     if (op == "mul") return decodeMul(d, type);
     if (op == "mad") {
         for (std::string_view mod : d.instruction().mods) {
-            if (mod == "cc") return decodeMadCarry(d, false, type);
+            if (mod == "cc") return decodeMadCarry(d, type);
         }
         return decodeMad(d, type);
     }

@@ -15,14 +15,25 @@
 namespace juice::softgpu {
 namespace {
 
-/// Blocks of one launch that may be started and unfinished: as many as a real GPU holds at once.
+/// Blocks of one launch that may be started and unfinished: about as many as a real GPU holds at
+/// once, but not more than this much memory.
 constexpr size_t kResident = 512;
+constexpr size_t kResidentBytes = 256 << 20;
+
+size_t residentBlocks(const Grid& grid) {
+    if (grid.launch->gridWorkspace != 0) return grid.blocks;  // cooperative: all at once
+    const EntryKernel& kernel = *grid.kernel;
+    size_t warps = (grid.threads + kLanes - 1) / kLanes;
+    size_t perWarp = grid.code->functions[kernel.function].frameBytes + kernel.localStack * kLanes;
+    size_t perBlock = warps * perWarp + kernel.staticShared + grid.launch->dynamicShared + 1;
+    return std::clamp<size_t>(kResidentBytes / perBlock, 2 * Pool::shared().size() + 2, kResident);
+}
 
 /// Hands out blocks: fresh ones in order, and those that used up their turns, in turn. Blocks that
 /// spin on what a later block does get there because unfinished ones give way to fresh ones.
 class BlockQueue {
   public:
-    explicit BlockQueue(Grid& grid) : grid_(grid) {}
+    explicit BlockQueue(Grid& grid) : grid_(grid), resident_(residentBlocks(grid)) {}
 
     /// A block to run, or null when there is none left for this worker. `spare` is memory that a
     /// finished block left behind.
@@ -30,7 +41,7 @@ class BlockQueue {
         uint64_t linear;
         {
             std::lock_guard lock(mutex_);
-            bool fresh = started_ < grid_.blocks && started_ - finished_ < kResident;
+            bool fresh = started_ < grid_.blocks && started_ - finished_ < resident_;
             if (!yielded_.empty() && (!fresh || favourYielded_)) {
                 favourYielded_ = false;
                 std::unique_ptr<Block> block = std::move(yielded_.front());
@@ -58,6 +69,7 @@ class BlockQueue {
 
   private:
     Grid& grid_;
+    size_t resident_;
     std::mutex mutex_;
     std::deque<std::unique_ptr<Block>> yielded_;
     bool favourYielded_ = false;

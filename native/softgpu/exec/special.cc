@@ -1,6 +1,8 @@
 // Special registers: %tid, %ctaid, %laneid, %clock and the rest.
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <thread>
 
 #include "native/softgpu/exec/lanes.h"
 #include "native/softgpu/exec/ops.h"
@@ -34,9 +36,11 @@ uint64_t dynamicShared(const Exec& x) {
     return x.grid->launch->dynamicShared;
 }
 
-// The software GPU has one multiprocessor per block in flight; %smid only promises a number below
-// %nsmid.
-constexpr uint64_t kProcessors = 16;
+/// A thread of the host is a multiprocessor, and the driver counts them so: programs index by
+/// %smid.
+uint64_t processors() {
+    return std::max(1u, std::thread::hardware_concurrency());
+}
 
 constexpr auto kZero = [](const Exec&, unsigned) -> uint64_t { return 0; };
 constexpr auto kOne = [](const Exec&, unsigned) -> uint64_t { return 1; };
@@ -57,8 +61,8 @@ constexpr std::array<Special, 61> kSpecials{{
     {"%laneid", [](const Exec&, unsigned i) -> uint64_t { return i; }},
     {"%warpid", [](const Exec& x, unsigned) -> uint64_t { return x.warp->index; }},
     {"%nwarpid", [](const Exec&, unsigned) -> uint64_t { return 64; }},
-    {"%smid", [](const Exec& x, unsigned) -> uint64_t { return x.block->linear % kProcessors; }},
-    {"%nsmid", [](const Exec&, unsigned) -> uint64_t { return kProcessors; }},
+    {"%smid", [](const Exec& x, unsigned) -> uint64_t { return x.block->linear % processors(); }},
+    {"%nsmid", [](const Exec&, unsigned) -> uint64_t { return processors(); }},
     {"%gridid", [](const Exec& x, unsigned) -> uint64_t { return x.grid->id; }},
     {"%lanemask_eq", [](const Exec&, unsigned i) -> uint64_t { return 1u << i; }},
     {"%lanemask_lt", [](const Exec&, unsigned i) -> uint64_t { return (1u << i) - 1; }},
@@ -92,10 +96,15 @@ constexpr std::array<Special, 61> kSpecials{{
     {"%cluster_nctaid.z", kOne},
     {"%cluster_ctarank", kZero},
     {"%cluster_nctarank", kOne},
-    // Environment registers are the driver's; a plain launch has zeros in them.
+    // Environment registers are the driver's; a plain launch has zeros in them, a cooperative one
+    // the address of its workspace.
     {"%envreg0", kZero},
-    {"%envreg1", kZero},
-    {"%envreg2", kZero},
+    {"%envreg1",
+     [](const Exec& x, unsigned) -> uint64_t { return x.grid->launch->gridWorkspace >> 32; }},
+    {"%envreg2",
+     [](const Exec& x, unsigned) -> uint64_t {
+         return x.grid->launch->gridWorkspace & 0xffffffff;
+     }},
     {"%envreg3", kZero},
     {"%reserved_smem_offset_begin", kZero},
     {"%reserved_smem_offset_end", kZero},

@@ -318,9 +318,10 @@ void FunctionDecoder::allocate(FunctionCode& result) {
 Decode findOp(std::string_view op) {
     static const auto* table = [] {
         auto* made = new std::unordered_map<std::string_view, Decode>;
-        for (auto family : {integerOps(), bitOps(), arithmeticOps(), floatOps(), compareOps(),
-                            moveOps(), convertOps(), memoryOps(), atomicOps(), controlOps(),
-                            barrierOps(), warpOps(), packedOps()}) {
+        for (auto family :
+             {integerOps(), bitOps(), arithmeticOps(), floatOps(), compareOps(), moveOps(),
+              convertOps(), memoryOps(), atomicOps(), controlOps(), barrierOps(), warpOps(),
+              packedOps(), permuteOps(), carryOps(), selectOps()}) {
             for (const OpEntry& entry : family) made->emplace(entry.name, entry.decode);
         }
         return made;

@@ -99,6 +99,10 @@ TEST(Spinning, stopsWhenCancelled) {
     Launch launch = launchOf(*program, memory, {4}, {64}, uint64_t{0}, uint64_t{0});
     launch.cancel = &cancel;
     run(launch);
+
+    program = load(wrap("LOOP: bar.sync 0; bra LOOP;"));
+    launch.kernel = kernelOf(*program);
+    run(launch);
 }
 
 TEST(Barriers, orderWarpsOfABlock) {
