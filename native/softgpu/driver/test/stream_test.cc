@@ -125,6 +125,7 @@ TEST_F(Streams, FinishTheirWorkAfterTheyWereDestroyed) {
 TEST_F(Streams, CallHostFunctionsInOrderAndWithoutCuda) {
     static std::atomic<int> step;
     static CUresult inside;
+    static int one = 1;
     step = 0;
     volatile uint32_t* gate = pinnedWord();
     const CUstream on = stream();
@@ -136,7 +137,7 @@ TEST_F(Streams, CallHostFunctionsInOrderAndWithoutCuda) {
             inside = cuDeviceGetCount(&count);
             step = *static_cast<int*>(data);
         },
-        const_cast<int*>(&(const int&)1)));
+        &one));
     EXPECT_OK(cuStreamAddCallback(
         on,
         [](CUstream, CUresult status, void*) {
