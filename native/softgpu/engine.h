@@ -95,6 +95,9 @@ struct Launch {
     const MemoryMap* memory = nullptr;
     /// Set by another thread to stop the kernel early (context torn down); may be null.
     const volatile bool* cancel = nullptr;
+    /// Of a cooperative launch: at least 8 zeroed bytes that `memory` knows, for the grid's barrier
+    /// (a counter at offset 4). 0: the kernel finds that it was not launched cooperatively.
+    uint64_t gridWorkspace = 0;
     /// Takes what kernels print, from any thread but one at a time; stdout where it is empty.
     std::function<void(std::string_view)> print;
 };
