@@ -72,6 +72,9 @@ Loopback::Loopback(LoopbackOptions options) : who(randomCredentials()) {
 Loopback::~Loopback() {
     stop_ = true;
     acceptor_.join();
+    // Before the staging memory, which the server's lanes may be writing to.
+    client.reset();
+    server.reset();
 }
 
 void Loopback::acceptLanes() {
