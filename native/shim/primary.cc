@@ -11,7 +11,8 @@ namespace juice::shim {
 namespace {
 
 struct Primary {
-    std::mutex mutex;
+    // Recursive: what the runtime keeps for a context is destroyed with it, and calls back.
+    std::recursive_mutex mutex;
     Context* context = nullptr;
     int retains = 0;
 };

@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 
-#include <atomic>
+#include <mutex>
+#include <set>
 
 namespace juice::shim {
 namespace {
@@ -12,9 +13,32 @@ namespace {
 // fresh one, which the key's next round frees.
 thread_local Thread* mine = nullptr;
 
+/// Numbers of ended threads go to new ones: the worker keeps something for every number.
+struct Numbers {
+    std::mutex mutex;
+    uint32_t last = 0;
+    std::set<uint32_t> free;
+
+    uint32_t take() {
+        const std::lock_guard lock(mutex);
+        if (free.empty()) return ++last;
+        return free.extract(free.begin()).value();
+    }
+    void give(uint32_t number) {
+        const std::lock_guard lock(mutex);
+        free.insert(number);
+    }
+};
+Numbers& numbers() {
+    static auto& one = *new Numbers;
+    return one;
+}
+
 void atThreadEnd(void* ended) {
+    auto* const thread = static_cast<Thread*>(ended);
     mine = nullptr;
-    delete static_cast<Thread*>(ended);
+    numbers().give(thread->number);
+    delete thread;
 }
 
 pthread_key_t makeKey() {
@@ -24,10 +48,9 @@ pthread_key_t makeKey() {
 }
 
 Thread* make() {
-    static std::atomic<uint32_t> last{0};
     static const pthread_key_t key = makeKey();
     mine = new Thread;
-    mine->number = ++last;
+    mine->number = numbers().take();
     pthread_setspecific(key, mine);
     return mine;
 }
