@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kAddressEnd = 1ull << 47;
+/// Below it nothing is mirrored, so that a null pointer stays one, also where root might map it.
+constexpr uint64_t kLowest = 1u << 16;
 
 uint64_t pageBegin(uint64_t address) {
     return address & ~(kPage - 1);
@@ -62,7 +64,7 @@ CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32
         (next != live_.begin() && std::prev(next)->first + std::prev(next)->second->size > address);
     if (overlaps) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const uint64_t begin = pageBegin(address), end = pageEnd(address + size);
-    if (!mapPages(begin, end)) return CUDA_SUCCESS;
+    if (begin < kLowest || !mapPages(begin, end)) return CUDA_SUCCESS;
     const CUresult result =
         driver_.cuMemHostRegister_v2(reinterpret_cast<void*>(address), size, flags);
     if (result != CUDA_SUCCESS) {

@@ -1,4 +1,6 @@
 // What a client that follows no rule can do: end its own worker, and nothing else.
+#include <random>
+
 #include "native/worker/test/harness.h"
 
 namespace juice::worker::test {
@@ -134,6 +136,73 @@ TEST_F(HostileTest, ATruncatedImageIsNotReadPastItsEnd) {
     custom::put(load, custom::ImageLoad{50, 3, 0, 1, 0, 0, 0});
     custom::put(load, name);
     EXPECT_EQ(client->call(Op::cuModuleLoadDataEx, load).head.result, CUDA_ERROR_INVALID_IMAGE);
+}
+
+constexpr std::pair<Op, size_t> kSizes[] = {
+    {Op::cuMemAlloc_v2, sizeof(custom::Alloc)},
+    {Op::cuMemAllocPitch_v2, sizeof(custom::AllocPitch)},
+    {Op::cuMemFree_v2, sizeof(custom::Free)},
+    {Op::cuMemAllocAsync, sizeof(custom::AllocAsync)},
+    {Op::cuMemFreeAsync, sizeof(custom::FreeAsync)},
+    {Op::cuMemGetInfo_v2, 0},
+    {Op::cuMemHostAlloc, sizeof(custom::HostAlloc)},
+    {Op::cuMemHostRegister_v2, sizeof(custom::HostRegister)},
+    {Op::cuMemHostUnregister, sizeof(custom::HostFree)},
+    {Op::cuMemFreeHost, sizeof(custom::HostFree)},
+    {Op::cuMemcpyDtoHAsync_v2, sizeof(custom::CopyOut)},
+    {Op::cuMemcpyDtoDAsync_v2, sizeof(custom::CopyDevice)},
+    {Op::cuMemcpyPeerAsync, sizeof(custom::CopyPeer)},
+    {Op::cuModuleUnload, sizeof(custom::Unload)},
+    {Op::cuLibraryUnload, sizeof(custom::Unload)},
+    {Op::juiceFunctionInfo, sizeof(custom::FunctionInfo)},
+    {Op::juiceKernelList, sizeof(custom::KernelList)},
+    {Op::cuDevicePrimaryCtxSetFlags_v2, sizeof(custom::PrimaryFlags)},
+    {Op::cuDevicePrimaryCtxRelease_v2, sizeof(custom::PrimaryEnd)},
+    {Op::cuDevicePrimaryCtxReset_v2, sizeof(custom::PrimaryEnd)},
+    {Op::cuCtxDestroy_v2, sizeof(custom::ContextDestroy)},
+    {Op::cuCtxSynchronize, 0},
+    {Op::cuStreamSynchronize, 8},
+    {Op::cuStreamQuery, 8},
+    {Op::cuEventQuery, 8},
+    {Op::cuStreamDestroy_v2, 8},
+};
+
+TEST_F(HostileTest, NoPayloadCrashesIt) {
+    // Numbers that mean something here and there, so that calls get past their first check.
+    const uint64_t memory = client->alloc(1 << 16);
+    const Reply reply = client->call(Op::cuMemHostAlloc, custom::HostAlloc{1 << 16, 0, 0});
+    const auto host = reply.reader().get<uint64_t>();
+    std::mt19937_64 random(20);
+    uint64_t executed = 0;
+    for (int round = 0; round < 60; ++round) {
+        if (round != 0) SetUp();
+        client->makeStream(20);
+        const uint64_t known[] = {0,       1,          2,          3,         16,    20,
+                                  36,      64,         4096,       memory,    host,  memory + 8,
+                                  1 << 16, 1ull << 32, 1ull << 47, ~0ull - 7, ~0ull, 21};
+        for (int i = 0; i < 60; ++i) {
+            auto op = static_cast<uint16_t>(1 + random() % 92);
+            size_t words = random() % 14;
+            if (i < 50) {
+                // The right size, so that the call is not refused for that alone.
+                const auto& [of, bytes] = kSizes[random() % std::size(kSizes)];
+                op = static_cast<uint16_t>(of);
+                words = bytes / 8;
+            }
+            Writer payload;
+            for (; words > 0; --words) payload.put(known[random() % std::size(known)]);
+            if (i >= 55) payload.put(static_cast<uint32_t>(random()));
+            if (random() % 2 == 0)
+                link->post(op, 1 + random() % 2, random() % 3, payload.view());
+            else
+                link->ask(op, 1 + random() % 2, random() % 3, payload.view());
+        }
+        link->close();
+        EXPECT_EQ(worker->awaitExit(), 0) << "round " << round;
+        executed += worker->usage().calls.load();
+    }
+    // It is no test of first checks only.
+    EXPECT_GT(executed, 60u * 30u);
 }
 
 }  // namespace
