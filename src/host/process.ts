@@ -52,6 +52,8 @@ export class ClientProcess {
   #workerIsGone = false
   /** Its worker went without a word and without being asked to. */
   #crashed = false
+  /** Its worker did not end when it was told to, so we ended it. */
+  #killed = false
   #toldGone = false
   #exit: Exit | undefined
   #endedFor: "session-ended" | "host-left" | undefined
@@ -114,7 +116,10 @@ export class ClientProcess {
     }
     this.#after(this.#options.mercy, () => {
       worker.end(GoodbyeReason.done, "the process has ended")
-      this.#after(this.#options.mercy, () => worker.kill())
+      this.#after(this.#options.mercy, () => {
+        this.#killed = true
+        worker.kill()
+      })
     })
   }
 
@@ -158,11 +163,12 @@ export class ClientProcess {
 
   #workerGone(): void {
     this.#workerIsGone = true
+    // Also when the broker was first to tell: a process ends at once on the error that its worker's death gives it.
+    this.#crashed = this.#last === undefined && this.#endedFor === undefined && !this.#killed
     if (this.#toldGone || this.#endedFor !== undefined) {
       this.#finish()
       return
     }
-    this.#crashed = this.#last === undefined
     // Whether the process died or left in order, and with what status, the broker knows in a moment.
     this.#after(this.#options.patience, () => this.#finish())
   }
