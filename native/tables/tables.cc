@@ -86,9 +86,12 @@ const Table<13>& cudartInterface() {
 // CALLBACK_HOOKS
 
 void firstHooksBuffer(void** buffer, size_t* size) {
-    static uint8_t bytes[1024];
+    // The runtime looks up one word for each of its entry points in here, "is a tool listening?",
+    // and goes beyond the size that it is told: version 13.0 reads at 0x798. All of it must be
+    // zero.
+    static uint8_t bytes[16384];
     *buffer = bytes;
-    *size = sizeof(bytes);
+    *size = 1024;
 }
 
 void secondHooksBuffer(void** buffer, size_t* size) {
