@@ -12,8 +12,10 @@ import { DataDirectoryBroken, DataDirectoryInUse } from "./errors.ts"
 const startOf = (pid: number): string | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-    // The name, in parentheses, may hold anything; the start time is the 20th field after it.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
+    // The name, in parentheses, may hold anything; after it the first field is the state, the 20th the start time.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    // A zombie owns nothing any more; where nobody reaps, as in many containers, it stays for ever.
+    return fields[0] === "Z" ? undefined : fields[19]
   } catch {
     return undefined
   }
