@@ -19,13 +19,14 @@ Kind kindOf(uint64_t address, uint64_t size) {
     if (!range) return Kind::plain;
     const bool inside = range->holds(address, size);
     if (range->onDevice()) return inside ? Kind::device : Kind::invalid;
-    if (!inside) return Kind::invalid;
-    return range->mirrored ? Kind::pinned : Kind::plain;
+    // Pinned at its beginning only: as memory that is not pinned.
+    return inside && range->mirrored ? Kind::pinned : Kind::plain;
 }
 
 /// May an entry's device side be this? Pinned memory is the device's too.
-bool deviceSide(uint64_t address) {
-    return ranges::find(address).has_value();
+bool deviceSide(uint64_t address, uint64_t size) {
+    const auto range = ranges::find(address);
+    return range && range->holds(address, size);
 }
 
 void* host(uint64_t address) {
@@ -180,8 +181,8 @@ CUresult copy(const Context* context, const Copy& what, CopyEnds ends) {
     if (what.size > kMost) return CUDA_ERROR_INVALID_VALUE;
     const Kind target = kindOf(what.target, what.size), source = kindOf(what.source, what.size);
     if (target == Kind::invalid || source == Kind::invalid) return CUDA_ERROR_INVALID_VALUE;
-    if ((ends.targetOnDevice && !deviceSide(what.target)) ||
-        (ends.sourceOnDevice && !deviceSide(what.source)))
+    if ((ends.targetOnDevice && !deviceSide(what.target, what.size)) ||
+        (ends.sourceOnDevice && !deviceSide(what.source, what.size)))
         return CUDA_ERROR_INVALID_VALUE;
     if (target == Kind::device && source == Kind::device) {
         const custom::CopyDevice call{what.stream, what.target, what.source, what.size};
