@@ -40,7 +40,9 @@ void startWarp(Warp& warp, const Grid& grid, uint32_t index) {
     }
     clear(warp.registers, function.frameBytes);
     warp.localPerLane = std::max(warp.localPerLane, kernel.localStack);
-    clear(warp.local, warp.localPerLane * kLanes);
+    // Stacks may be large and are not promised to be zero: only fresh ones are.
+    size_t local = warp.localPerLane * kLanes;
+    if (warp.local.size() < local) warp.local = AlignedBytes(local);
 }
 
 /// Why nothing in this block can go on: what its threads wait for.
