@@ -10,7 +10,7 @@ constexpr DefaultStream kLegacy = DefaultStream::legacy;
 constexpr DefaultStream kPerThread = DefaultStream::perThread;
 
 CUresult notCapturing(CUstream handle, DefaultStream meaning, CUstreamCaptureStatus* status) {
-    return withStream(handle, meaning, [&](Stream&) {
+    return askStream(handle, meaning, [&](Stream&) {
         if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
         *status = CU_STREAM_CAPTURE_STATUS_NONE;
         return CUDA_SUCCESS;
@@ -56,14 +56,12 @@ CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream handle, CUstreamCaptureStatus* 
     return notCapturing(handle, kPerThread, status);
 }
 
-/// The mode matters to captures only, and there are none; but it is the thread's, and is kept.
+/// The mode matters to captures only, and there are none; but it is the thread's, and is kept. A
+/// real driver takes any number for one.
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
     return withDriver([&] {
         thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL ||
-            *mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
+        if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::swap(current, *mode);
         return CUDA_SUCCESS;
     });

@@ -58,9 +58,9 @@ CUresult cuCtxCreate_v4(CUcontext* out, CUctxCreateParams* parameters, unsigned 
 
 CUresult cuCtxDestroy_v2(CUcontext handle) {
     return withDriver([&] {
+        if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto context = find<Context>(handle);
-        if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-        if (context->primary()) return CUDA_ERROR_INVALID_CONTEXT;
+        if (!context || context->primary()) return CUDA_ERROR_INVALID_CONTEXT;
         if (!context->active()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         context->reset();
         ContextStack::ofThread().drop(*context);
@@ -72,8 +72,26 @@ CUresult cuCtxDestroy(CUcontext handle) {
     return cuCtxDestroy_v2(handle);
 }
 
+CUresult cuCtxAttach(CUcontext* out, unsigned int flags) {
+    return withContext([&](Context& context) {
+        if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        context.attach(1);
+        *out = handleOf(context);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuCtxDetach(CUcontext handle) {
+    return withContext([&](Context& context) -> CUresult {
+        // Only the current context may be detached from.
+        if (handle != handleOf(context)) return CUDA_ERROR_INVALID_CONTEXT;
+        return context.attach(-1) > 0 ? CUDA_SUCCESS : cuCtxDestroy_v2(handle);
+    });
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext handle) {
     return withDriver([&] {
+        if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
         auto context = find<Context>(handle);
         if (!context) return CUDA_ERROR_INVALID_CONTEXT;
         ContextStack::ofThread().push(std::move(context));
@@ -134,7 +152,8 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 CUresult cuCtxGetFlags(unsigned int* flags) {
     return withContext([&](Context& context) {
         if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *flags = context.flags();
+        // Host memory can be mapped in any context; primary ones say so.
+        *flags = context.flags() | (context.primary() ? unsigned{CU_CTX_MAP_HOST} : 0U);
         return CUDA_SUCCESS;
     });
 }

@@ -33,10 +33,13 @@ CUresult linear(const Order& order, Side to, Side from, size_t size) {
     });
 }
 
-/// Between contexts; they must be real, their memory is reachable anyhow.
+/// Between contexts; they must be real, or null for the current one. Their memory is reachable
+/// anyhow.
 CUresult peer(const Order& order, CUdeviceptr to, CUcontext toContext, CUdeviceptr from,
               CUcontext fromContext, size_t size) {
-    if (!find<Context>(toContext) || !find<Context>(fromContext)) return CUDA_ERROR_INVALID_CONTEXT;
+    for (const CUcontext context : {toContext, fromContext}) {
+        if (context != nullptr && !find<Context>(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    }
     return linear(order, deviceSide(to), deviceSide(from), size);
 }
 

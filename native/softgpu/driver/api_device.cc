@@ -93,11 +93,9 @@ CUresult cuDeviceGetProperties(CUdevprop* properties, CUdevice ordinal) {
 CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice ordinal) {
     return withDevice(ordinal, [&](Device& device) {
         const std::string id = device.pciBusId();
-        if (text == nullptr || length <= static_cast<int>(id.size())) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        std::memcpy(text, id.c_str(), id.size() + 1);
-        return CUDA_SUCCESS;
+        if (text == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+        const int needed = std::snprintf(text, static_cast<size_t>(length), "%s", id.c_str());
+        return needed < length ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     });
 }
 
@@ -169,7 +167,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
         const auto other = find<Context>(peer);
         if (!other) return CUDA_ERROR_INVALID_CONTEXT;
         if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-        if (&other->device() == &context.device()) return CUDA_ERROR_INVALID_DEVICE;
+        if (&other->device() == &context.device()) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
         return context.enablePeer(other->device()) ? CUDA_SUCCESS
                                                    : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     });
@@ -189,7 +187,10 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer) {
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
     return withDevice(ordinal, [&](Device& device) -> CUresult {
         if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (const CUresult failed = device.failure()) return failed;
+        // What is alive may be retained however sick it is; it cannot be brought to life again.
+        if (!device.primary().active()) {
+            if (const CUresult failed = device.failure()) return failed;
+        }
         device.primary().retain();
         *context = handleOf(device.primary());
         return CUDA_SUCCESS;
@@ -198,13 +199,16 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
     return withDevice(ordinal, [&](Device& device) {
-        device.primary().release();
-        return CUDA_SUCCESS;
+        return device.primary().release() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
     });
 }
 
+/// The first ABI takes a release that nobody owes without a word.
 CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal) {
-    return cuDevicePrimaryCtxRelease_v2(ordinal);
+    return withDevice(ordinal, [&](Device& device) {
+        device.primary().release();
+        return CUDA_SUCCESS;
+    });
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {

@@ -9,9 +9,10 @@ namespace {
 constexpr unsigned kEventFlags =
     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
+/// An event needs no current context: it has its own.
 template <typename Body>
 CUresult withEvent(CUevent handle, const Body& body) {
-    return withContext([&](Context&) -> CUresult {
+    return withDriver([&]() -> CUresult {
         const auto event = find<Event>(handle);
         if (!event) return CUDA_ERROR_INVALID_HANDLE;
         if (const CUresult failed = usable(event->context())) return failed;
@@ -20,7 +21,7 @@ CUresult withEvent(CUevent handle, const Body& body) {
 }
 
 CUresult record(CUevent handle, CUstream stream, unsigned flags, DefaultStream meaning) {
-    return withStream(stream, meaning, [&](Stream& on) {
+    return askStream(stream, meaning, [&](Stream& on) {
         const auto event = find<Event>(handle);
         if (!event || &event->context() != &on.context()) return CUDA_ERROR_INVALID_HANDLE;
         if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0) {
@@ -39,7 +40,10 @@ constexpr DefaultStream kPerThread = DefaultStream::perThread;
 CUresult cuEventCreate(CUevent* out, unsigned int flags) {
     return withContext([&](Context& context) -> CUresult {
         if (out == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-        if ((flags & CU_EVENT_INTERPROCESS) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+        if ((flags & CU_EVENT_INTERPROCESS) != 0) {
+            const bool untimed = (flags & CU_EVENT_DISABLE_TIMING) != 0;
+            return untimed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+        }
         auto* event = Registry<Event>::instance().add(std::make_shared<Event>(context, flags));
         *out = reinterpret_cast<CUevent>(event);
         return CUDA_SUCCESS;
@@ -47,8 +51,9 @@ CUresult cuEventCreate(CUevent* out, unsigned int flags) {
 }
 
 CUresult cuEventDestroy_v2(CUevent handle) {
-    return withContext([&](Context&) {
-        return Registry<Event>::instance().take(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return withEvent(handle, [&](Event&) {
+        Registry<Event>::instance().take(handle);
+        return CUDA_SUCCESS;
     });
 }
 CUresult cuEventDestroy(CUevent handle) {
@@ -88,8 +93,7 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent startHandle, CUevent
         if (!end || !start.timed() || !end->timed()) return CUDA_ERROR_INVALID_HANDLE;
         const Fence from = start.last();
         const Fence to = end->last();
-        if (!from || !to) return CUDA_ERROR_INVALID_HANDLE;
-        if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (!from || !to || milliseconds == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         if (!from->done() || !to->done()) return CUDA_ERROR_NOT_READY;
         *milliseconds = static_cast<float>(static_cast<double>(to->at() - from->at()) / 1e6);
         return CUDA_SUCCESS;

@@ -79,7 +79,11 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction handle) {
-    return withFunction(handle, [&](Function& function) { return nameOf(function.kernel, name); });
+    return withContext([&](Context&) {
+        // A kernel in place of a function, taken elsewhere, is refused here.
+        const auto function = find<Function>(handle);
+        return function ? nameOf(function->kernel, name) : CUDA_ERROR_INVALID_HANDLE;
+    });
 }
 
 CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* offset, size_t* size) {

@@ -31,9 +31,7 @@ CUresult applyAttributes(const CUlaunchConfig& config, LaunchShape& shape) {
                 shape.cooperative = value.cooperative != 0;
                 break;
             case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-                if (value.clusterDim.x * value.clusterDim.y * value.clusterDim.z > 1) {
-                    return juice_unsupported("a launch in clusters");
-                }
+                shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
                 break;
             case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
                 return juice_unsupported("the launch attribute for programmatic events");
@@ -67,7 +65,8 @@ CUresult launchConfigured(const CUlaunchConfig* config, CUfunction function, voi
     LaunchShape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
                       {config->blockDimX, config->blockDimY, config->blockDimZ},
                       config->sharedMemBytes,
-                      false};
+                      false,
+                      {}};
     if (const CUresult failed = applyAttributes(*config, shape)) return failed;
     return launchOn(config->hStream, meaning, function, shape, parameters, extra);
 }
@@ -78,14 +77,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
                         unsigned int gridZ, unsigned int blockX, unsigned int blockY,
                         unsigned int blockZ, unsigned int shared, CUstream stream,
                         void** parameters, void** extra) {
-    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, false};
+    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, false, {}};
     return launchOn(stream, kLegacy, function, shape, parameters, extra);
 }
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int gridX, unsigned int gridY,
                              unsigned int gridZ, unsigned int blockX, unsigned int blockY,
                              unsigned int blockZ, unsigned int shared, CUstream stream,
                              void** parameters, void** extra) {
-    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, false};
+    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, false, {}};
     return launchOn(stream, kPerThread, function, shape, parameters, extra);
 }
 
@@ -93,14 +92,14 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsi
                                    unsigned int gridZ, unsigned int blockX, unsigned int blockY,
                                    unsigned int blockZ, unsigned int shared, CUstream stream,
                                    void** parameters) {
-    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true};
+    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true, {}};
     return launchOn(stream, kLegacy, function, shape, parameters, nullptr);
 }
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int gridX, unsigned int gridY,
                                         unsigned int gridZ, unsigned int blockX,
                                         unsigned int blockY, unsigned int blockZ,
                                         unsigned int shared, CUstream stream, void** parameters) {
-    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true};
+    const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true, {}};
     return launchOn(stream, kPerThread, function, shape, parameters, nullptr);
 }
 

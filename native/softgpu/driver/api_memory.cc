@@ -1,4 +1,6 @@
 // Memory: allocation, host memory, managed memory.
+#include <sys/mman.h>
+
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/memory.h"
 
@@ -25,6 +27,26 @@ CUresult release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
     return space().release(address, kinds) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+constexpr uint64_t kPage = 4096;
+
+/// Can the system bring pages in on demand? Not before Linux 5.14.
+bool canPopulate() {
+    static const bool can = [] {
+        alignas(kPage) static uint8_t page[kPage];
+        return madvise(page, sizeof(page), MADV_POPULATE_WRITE) == 0;
+    }();
+    return can;
+}
+
+/// Brings the program's pages in, as pinning does. False when they are not there, or not writable
+/// although they must be. Where the system cannot tell they are trusted.
+bool populate(uint64_t address, size_t size, bool writable) {
+    const uint64_t start = address / kPage * kPage;
+    const uint64_t end = (address + size + kPage - 1) / kPage * kPage;
+    const int advice = writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    return !canPopulate() || madvise(reinterpret_cast<void*>(start), end - start, advice) == 0;
+}
+
 constexpr unsigned kHostAllocFlags =
     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 constexpr unsigned kHostRegisterFlags =
@@ -34,9 +56,8 @@ constexpr unsigned kHostRegisterFlags =
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
     return withContext([&](Context& context) {
-        if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *free = context.device().freeMemory();
-        *total = context.device().totalMemory();
+        if (free != nullptr) *free = context.device().freeMemory();
+        if (total != nullptr) *total = context.device().totalMemory();
         return CUDA_SUCCESS;
     });
 }
@@ -106,8 +127,12 @@ CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t size, unsigned int flags
 // Host memory. Its device pointer is its address.
 
 CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
-    return withContext([&](Context& context) {
+    return withContext([&](Context& context) -> CUresult {
         if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+        if (size == 0) {
+            *pointer = nullptr;
+            return CUDA_SUCCESS;
+        }
         uint64_t address = 0;
         // With unified addressing all host memory is mapped, asked for or not.
         const CUresult result = space().allocate(context, size, MemoryKind::host,
@@ -118,7 +143,7 @@ CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
 }
 
 CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
-    return cuMemHostAlloc(pointer, size, 0);
+    return cuMemHostAlloc(pointer, size, CU_MEMHOSTALLOC_PORTABLE);
 }
 
 CUresult cuMemFreeHost(void* pointer) {
@@ -130,11 +155,17 @@ CUresult cuMemFreeHost(void* pointer) {
 
 CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int flags) {
     return withContext([&](Context& context) {
-        if (pointer == nullptr || size == 0 || (flags & ~kHostRegisterFlags) != 0) {
-            return (flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0 ? CUDA_ERROR_NOT_SUPPORTED
-                                                              : CUDA_ERROR_INVALID_VALUE;
+        if (pointer == nullptr || size == 0 || (flags & ~kHostRegisterFlags) != 0 ||
+            addressOf(pointer) > UINT64_MAX - size) {
+            return CUDA_ERROR_INVALID_VALUE;
         }
-        if (addressOf(pointer) > UINT64_MAX - size) return CUDA_ERROR_INVALID_VALUE;
+        const auto overlapping = space().find(addressOf(pointer));
+        if (overlapping && overlapping->kind != MemoryKind::registered) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (!populate(addressOf(pointer), size, (flags & CU_MEMHOSTREGISTER_READ_ONLY) == 0)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
         const bool entered =
             space().enter(context, addressOf(pointer), size, MemoryKind::registered,
                           flags | CU_MEMHOSTREGISTER_DEVICEMAP);
@@ -149,9 +180,11 @@ CUresult cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
 CUresult cuMemHostUnregister(void* pointer) {
     return withContext([&](Context&) -> CUresult {
         const auto found = space().find(addressOf(pointer));
+        if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
         if (!found) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-        if (found->kind != MemoryKind::registered) return CUDA_ERROR_INVALID_VALUE;
-        if (found->address != addressOf(pointer)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+        if (found->kind != MemoryKind::registered || found->address != addressOf(pointer)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
         found->context->synchronize();
         if (const CUresult failed = found->context->failure()) return failed;
         space().release(found->address, {MemoryKind::registered});

@@ -46,7 +46,7 @@ CUresult loadLibrary(CUlibrary* out, const void* image, JitLog* log, const Read&
 }
 
 CUresult globalIn(const Code& code, const char* name, CUdeviceptr* address, size_t* size) {
-    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (name == nullptr || (address == nullptr && size == nullptr)) return CUDA_ERROR_INVALID_VALUE;
     const GlobalInfo* global = code.global(name);
     if (global == nullptr) return CUDA_ERROR_NOT_FOUND;
     if (address != nullptr) *address = global->address;
@@ -113,9 +113,8 @@ CUresult cuModuleGetFunction(CUfunction* out, CUmodule handle, const char* name)
     return withModule(handle, [&](Module& module) -> CUresult {
         if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
         Function* const function = module.function(name);
-        if (function == nullptr) return CUDA_ERROR_NOT_FOUND;
         *out = reinterpret_cast<CUfunction>(function);
-        return CUDA_SUCCESS;
+        return function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
     });
 }
 
@@ -225,4 +224,9 @@ CUresult cuLibraryGetManaged(CUdeviceptr*, size_t*, CUlibrary handle, const char
     return withLibrary(handle, [&](Library&) {
         return name == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
     });
+}
+
+/// Functions of one name for host and device come from a table that no library here is given.
+CUresult cuLibraryGetUnifiedFunction(void**, CUlibrary handle, const char*) {
+    return withLibrary(handle, [](Library&) { return CUDA_ERROR_INVALID_VALUE; });
 }

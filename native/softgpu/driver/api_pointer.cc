@@ -21,17 +21,19 @@ CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
     const bool managed = memory.kind == MemoryKind::managed;
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            return answer(data, handleOf(*memory.context));
+            // Memory of a pool is the device's.
+            return answer(data, memory.pool == nullptr ? handleOf(*memory.context) : nullptr);
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             return answer<uint32_t>(data, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
             return answer(data, pointer);
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-            if (!host && !managed) return CUDA_ERROR_INVALID_VALUE;
-            return answer(data, pointer);
+            answer<CUdeviceptr>(data, host || managed ? pointer : 0);
+            return host || managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
         case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-            if (host) return CUDA_ERROR_INVALID_VALUE;
-            return answer(data, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS{});
+            // Two tokens, packed, of a mechanism that is no more.
+            std::memset(data, 0, sizeof(unsigned long long) + sizeof(unsigned));
+            return host ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
             return answer<int>(data, memory.syncMemops ? 1 : 0);
         case CU_POINTER_ATTRIBUTE_BUFFER_ID:
@@ -75,6 +77,7 @@ void unknown(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
             answer<uint64_t>(data, 0);
             return;
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -84,6 +87,7 @@ void unknown(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
         case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         case CU_POINTER_ATTRIBUTE_MAPPED:
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
             answer<int>(data, 0);
             return;
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -102,7 +106,7 @@ bool valid(CUpointer_attribute attribute) {
 }  // namespace
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
-    return withContext([&](Context&) {
+    return withDriver([&]() -> CUresult {
         const auto memory = AddressSpace::instance().find(pointer);
         if (data == nullptr || !memory) return CUDA_ERROR_INVALID_VALUE;
         return known(data, attribute, pointer, *memory);
@@ -111,8 +115,8 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
 
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** data,
                                 CUdeviceptr pointer) {
-    return withContext([&](Context&) {
-        if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return withDriver([&]() -> CUresult {
+        if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto memory = AddressSpace::instance().find(pointer);
         for (unsigned i = 0; i < count; ++i) {
             if (!valid(attributes[i]) || data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;

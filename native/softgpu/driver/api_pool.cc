@@ -32,6 +32,10 @@ CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstre
         const auto pool =
             handle == nullptr ? MemoryPool::currentOf(context.device()) : find<MemoryPool>(handle);
         if (!pool) return CUDA_ERROR_INVALID_HANDLE;
+        if (size == 0) {
+            *pointer = 0;
+            return CUDA_SUCCESS;
+        }
         uint64_t address = 0;
         const CUresult result = AddressSpace::instance().allocate(context, size, MemoryKind::device,
                                                                   0, address, pool.get());
@@ -43,11 +47,8 @@ CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstre
 
 CUresult free(CUdeviceptr pointer, CUstream stream, DefaultStream meaning) {
     return withStream(stream, meaning, [&](Stream& on) {
-        const auto found = AddressSpace::instance().find(pointer);
-        if (!found || found->address != pointer || found->kind != MemoryKind::device) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        AddressSpace::instance().leavePool(pointer);
+        if (pointer == 0) return CUDA_SUCCESS;
+        if (!AddressSpace::instance().startFree(pointer)) return CUDA_ERROR_INVALID_VALUE;
         const auto give = [pointer] {
             AddressSpace::instance().release(pointer, {MemoryKind::device});
         };

@@ -31,13 +31,13 @@ CUstream handleOf(Stream& stream) {
 }
 
 CUresult query(CUstream handle, DefaultStream meaning) {
-    return withStream(handle, meaning, [](Stream& stream) -> CUresult {
+    return askStream(handle, meaning, [](Stream& stream) -> CUresult {
         return stream.idle() ? stream.context().failure() : CUDA_ERROR_NOT_READY;
     });
 }
 
 CUresult synchronize(CUstream handle, DefaultStream meaning) {
-    return withStream(handle, meaning, [](Stream& stream) -> CUresult {
+    return askStream(handle, meaning, [](Stream& stream) -> CUresult {
         stream.synchronize();
         return stream.context().failure();
     });
@@ -86,7 +86,7 @@ CUresult callback(CUstream handle, CUstreamCallback function, void* data, unsign
 
 template <typename T, typename Get>
 CUresult ask(CUstream handle, DefaultStream meaning, T* out, const Get& get) {
-    return withStream(handle, meaning, [&](Stream& stream) {
+    return askStream(handle, meaning, [&](Stream& stream) {
         if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
         *out = get(stream);
         return CUDA_SUCCESS;
@@ -105,7 +105,7 @@ CUdevice deviceOf(const Stream& stream) {
     return stream.context().device().ordinal();
 }
 
-CUcontext contextOf(const Stream& stream) {
+CUcontext ownerOf(const Stream& stream) {
     return juice::softgpu::handleOf(stream.context());
 }
 
@@ -208,18 +208,18 @@ CUresult cuStreamGetDevice_ptsz(CUstream handle, CUdevice* device) {
     return ask(handle, kPerThread, device, deviceOf);
 }
 CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
-    return ask(handle, kLegacy, context, contextOf);
+    return ask(handle, kLegacy, context, ownerOf);
 }
 CUresult cuStreamGetCtx_ptsz(CUstream handle, CUcontext* context) {
-    return ask(handle, kPerThread, context, contextOf);
+    return ask(handle, kPerThread, context, ownerOf);
 }
 CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
     if (green != nullptr) *green = nullptr;
-    return ask(handle, kLegacy, context, contextOf);
+    return ask(handle, kLegacy, context, ownerOf);
 }
 CUresult cuStreamGetCtx_v2_ptsz(CUstream handle, CUcontext* context, CUgreenCtx* green) {
     if (green != nullptr) *green = nullptr;
-    return ask(handle, kPerThread, context, contextOf);
+    return ask(handle, kPerThread, context, ownerOf);
 }
 CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
     return ask(handle, kLegacy, id, idOf);

@@ -60,13 +60,15 @@ void Context::start() {
 
 void Context::retain() {
     const std::lock_guard<std::recursive_mutex> lock(life_);
-    if (retained_++ == 0 && !active()) start();
+    ++retained_;
+    if (!active()) start();
 }
 
-void Context::release() {
+bool Context::release() {
     const std::lock_guard<std::recursive_mutex> lock(life_);
-    // Releasing what nobody retains is allowed: others may have reset it.
-    if (retained_ > 0 && --retained_ == 0) reset();
+    if (retained_ == 0) return false;
+    if (--retained_ == 0) reset();
+    return true;
 }
 
 void Context::reset() {
@@ -74,7 +76,7 @@ void Context::reset() {
     if (!active()) return;
     synchronize();
     active_.store(false, std::memory_order_release);
-    retained_ = 0;
+    if (primary_) flags_ = 0;
     tables::contextGone(this);
     const auto mine = [this](const auto& object) { return &object.context() == this; };
     Registry<Stream>::instance().takeIf(mine);
@@ -151,7 +153,8 @@ CUresult Context::setLimit(CUlimit limit, size_t value) {
     if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
     const auto found = limits_.find(limit);
     if (found == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    found->second = value;
+    // A stack is given in whole 16 bytes.
+    found->second = limit == CU_LIMIT_STACK_SIZE ? (value + 15) / 16 * 16 : value;
     return CUDA_SUCCESS;
 }
 

@@ -34,12 +34,13 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     bool active() const { return active_.load(std::memory_order_acquire); }
     std::atomic<unsigned>& flags() { return flags_; }
 
-    /// Primary contexts: one retain more or less; the last release resets.
+    /// Primary contexts: one retain more or less; the last release resets. `release` is false when
+    /// there was no retain.
     void retain();
-    void release();
+    bool release();
     /// Waits for all work, then frees everything that belongs to the context. A primary one is
-    /// inactive afterwards and may be retained anew; a created one stays as a handle that answers
-    /// 709 wherever it is still used.
+    /// inactive afterwards and may be retained anew; a created one stays, small and for
+    /// ever, as a handle that answers 709 wherever it is still used.
     void reset();
 
     /// The error that killed the device, and with it this context, or CUDA_SUCCESS.
@@ -61,6 +62,10 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     bool enablePeer(const Device& device);
     bool disablePeer(const Device& device);
 
+    /// cuCtxAttach and cuCtxDetach: users more or less; the last detach is a destroy. The new
+    /// number.
+    int attach(int change) { return users_ += change; }
+
     std::atomic<int> cacheConfig{CU_FUNC_CACHE_PREFER_NONE};
     std::atomic<int> sharedConfig{CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE};
 
@@ -81,6 +86,7 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     const uint64_t id_;
     std::atomic<bool> active_{false};
     std::atomic<unsigned> flags_;
+    std::atomic<int> users_{1};
 
     std::recursive_mutex life_;  // retain, release and reset; destructors may call back
     unsigned retained_ = 0;

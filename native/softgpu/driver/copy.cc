@@ -21,6 +21,9 @@ std::optional<size_t> span(const Side& side, const Extent& extent) {
     return bytes;
 }
 
+/// No program has memory below; null and its neighbours are caught here.
+constexpr uint64_t kLowestAddress = 65536;
+
 /// The memory behind one side.
 struct Place {
     CUresult result = CUDA_SUCCESS;
@@ -30,7 +33,7 @@ struct Place {
 Place locate(const Side& side, size_t bytes) {
     const auto found = AddressSpace::instance().find(side.address);
     if (!found) {
-        if (side.device) return {CUDA_ERROR_INVALID_VALUE, false};
+        if (side.device || side.address < kLowestAddress) return {CUDA_ERROR_INVALID_VALUE, false};
         return {CUDA_SUCCESS, true};
     }
     if (bytes > found->end() - side.address) {

@@ -87,11 +87,11 @@ CUresult setFunctionAttribute(const Kernel& kernel, FunctionSettings& settings,
         case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
             break;
+        // Taken as a real device does; a launch in clusters is what is refused.
         case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
         case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
         case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-            // Clusters of one block are all that there is.
-            if (value != 0 && value != 1) return CUDA_ERROR_NOT_SUPPORTED;
+            if (value < 0) return CUDA_ERROR_INVALID_VALUE;
             break;
         default:
             return CUDA_ERROR_INVALID_VALUE;

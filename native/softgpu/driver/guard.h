@@ -98,4 +98,19 @@ CUresult withStream(CUstream handle, DefaultStream meaning, const Body& body) {
     });
 }
 
+/// For entry points that only ask a stream, or wait for it: a stream that has a handle of its own
+/// needs no current context.
+template <typename Body>
+CUresult askStream(CUstream handle, DefaultStream meaning, const Body& body) {
+    const auto value = reinterpret_cast<uintptr_t>(handle);
+    const bool isDefault = value <= reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD);
+    if (isDefault) return withStream(handle, meaning, body);
+    return withDriver([&]() -> CUresult {
+        const auto stream = find<Stream>(handle);
+        if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+        if (const CUresult failed = usable(stream->context())) return failed;
+        return body(*stream);
+    });
+}
+
 }  // namespace juice::softgpu

@@ -45,11 +45,17 @@ JitLog::JitLog(unsigned count, const CUjit_option* options, void** values) {
     if (options == nullptr || values == nullptr) return;
     for (unsigned i = 0; i < count; ++i) {
         if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer_ = static_cast<char*>(values[i]);
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) infoWritten_ = &values[i];
         if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
             written_ = &values[i];
             size_ = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
         }
     }
+}
+
+void JitLog::nothing() {
+    if (written_ != nullptr) *written_ = nullptr;
+    if (infoWritten_ != nullptr) *infoWritten_ = nullptr;
 }
 
 bool JitLog::error(const std::string& message) {
@@ -77,6 +83,7 @@ CUresult readImageFile(const char* path, std::string& ptx) {
 }
 
 CUresult compile(const std::string& ptx, JitLog* log, Code& code) {
+    if (log != nullptr) log->nothing();
     LoadError error;
     auto program = Program::load(ptx, error);
     if (!program) {

@@ -14,11 +14,14 @@ class JitLog {
     JitLog(unsigned count, const CUjit_option* options, void** values);
     /// Puts the message into the error log and its length into the option. False without a buffer.
     bool error(const std::string& message);
+    /// Says that there is nothing in the logs.
+    void nothing();
 
   private:
     char* buffer_ = nullptr;
     size_t size_ = 0;
-    void** written_ = nullptr;  // the size option's value, which is also an output
+    void** written_ = nullptr;      // the size option's value, which is also an output
+    void** infoWritten_ = nullptr;  // the same of the other log
 };
 
 /// The PTX for this device in the image at a bare pointer (any kind). Results: 200 for no image,

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
+#include "native/gen/symbols.h"
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
+#include "native/softgpu/driver/memory.h"
 
 namespace juice::softgpu {
 namespace {
@@ -28,14 +31,35 @@ size_t maxDynamicShared(const Function& function) {
     return static_cast<size_t>(bytes);
 }
 
+/// A device with clusters takes up to eight blocks in one, and whole ones only.
+CUresult checkCluster(const Function& function, const LaunchShape& shape) {
+    Dim3 cluster = shape.cluster;
+    const auto required = [&](CUfunction_attribute attribute, uint32_t& size) {
+        int value = 0;
+        function.attribute(attribute, value);
+        if (value > 0 && size == 1) size = static_cast<uint32_t>(value);
+    };
+    required(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cluster.x);
+    required(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, cluster.y);
+    required(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, cluster.z);
+    if (count(cluster) == 1) return CUDA_SUCCESS;
+    constexpr uint64_t kMaxCluster = 8;
+    const bool whole = cluster.x != 0 && cluster.y != 0 && cluster.z != 0 &&
+                       shape.grid.x % cluster.x == 0 && shape.grid.y % cluster.y == 0 &&
+                       shape.grid.z % cluster.z == 0;
+    if (!whole || count(cluster) > kMaxCluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return juice_unsupported("a launch in clusters");
+}
+
 CUresult checkShape(const Function& function, const LaunchShape& shape) {
     if (!within(shape.grid, kMaxGridDim) || !within(shape.block, kMaxBlockDim)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const uint64_t threads = count(shape.block);
     if (threads > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
-    if (threads > function.kernel.maxThreads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (threads > function.kernel.maxThreads) return CUDA_ERROR_INVALID_VALUE;
     if (shape.dynamicShared > maxDynamicShared(function)) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult failed = checkCluster(function, shape)) return failed;
     if (!shape.cooperative) return CUDA_SUCCESS;
     const auto perMultiprocessor = static_cast<uint64_t>(
         activeBlocks(function, static_cast<unsigned>(threads), shape.dynamicShared));
@@ -70,13 +94,37 @@ CUresult packExtra(const Kernel& kernel, void* const* extra, std::vector<uint8_t
         }
         extra += 2;
     }
-    if (buffer == nullptr || size == nullptr || *size < kernel.paramBytes) {
+    packed.resize(kernel.paramBytes);
+    if (buffer == nullptr || size == nullptr) {
         return kernel.paramBytes == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
-    const auto* bytes = static_cast<const uint8_t*>(buffer);
-    packed.assign(bytes, bytes + kernel.paramBytes);
+    // Fewer bytes than the kernel takes are enough for a real driver; what lacks is zero here.
+    if (*size > kernel.paramBytes) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    std::memcpy(packed.data(), buffer, *size);
     return CUDA_SUCCESS;
 }
+
+/// Memory for the barrier of one cooperative launch.
+class GridWorkspace {
+  public:
+    explicit GridWorkspace(Context& context) {
+        result_ =
+            AddressSpace::instance().allocate(context, kBytes, MemoryKind::device, 0, address_);
+        if (address_ != 0) std::memset(reinterpret_cast<void*>(address_), 0, kBytes);
+    }
+    ~GridWorkspace() {
+        if (address_ != 0) AddressSpace::instance().release(address_, {MemoryKind::device});
+    }
+    GridWorkspace(const GridWorkspace&) = delete;
+    GridWorkspace& operator=(const GridWorkspace&) = delete;
+    CUresult result() const { return result_; }
+    uint64_t address() const { return address_; }
+
+  private:
+    static constexpr size_t kBytes = 8;
+    CUresult result_;
+    uint64_t address_ = 0;
+};
 
 void execute(const Launch& wanted, Context& context) {
     const LaunchResult result = juice::softgpu::run(wanted);
@@ -124,9 +172,14 @@ CUresult launch(Stream& stream, const Function& function, const LaunchShape& sha
         packed = CUDA_ERROR_INVALID_VALUE;
     }
     if (packed != CUDA_SUCCESS) return packed;
-    stream.submit({[wanted = std::move(wanted), program = function.code.program, &context] {
-                       execute(wanted, context);
-                   },
+    std::shared_ptr<GridWorkspace> workspace;
+    if (shape.cooperative) {
+        workspace = std::make_shared<GridWorkspace>(context);
+        if (workspace->result() != CUDA_SUCCESS) return workspace->result();
+        wanted.gridWorkspace = workspace->address();
+    }
+    stream.submit({[wanted = std::move(wanted), program = function.code.program, workspace,
+                    &context] { execute(wanted, context); },
                    {},
                    false});
     return CUDA_SUCCESS;

@@ -12,10 +12,11 @@ struct LaunchShape {
     Dim3 grid, block;
     unsigned dynamicShared = 0;  // bytes
     bool cooperative = false;
+    Dim3 cluster;  // blocks; more than one is refused, as a real device refuses or as not supported
 };
 
 /// Results at the call: 1 for geometry, shared memory or parameters that cannot be, 701 for more
-/// threads than the kernel was compiled for, 720 for a cooperative grid that does not fit at once.
+/// parameter bytes than the kernel takes, 720 for a cooperative grid that does not fit at once.
 CUresult launch(Stream& stream, const Function& function, const LaunchShape& shape,
                 void* const* parameters, void* const* extra);
 

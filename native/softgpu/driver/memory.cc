@@ -1,6 +1,7 @@
 #include "native/softgpu/driver/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
@@ -8,6 +9,11 @@
 #include "native/softgpu/driver/registry.h"
 
 namespace juice::softgpu {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+}  // namespace
 
 AddressSpace& AddressSpace::instance() {
     static auto* const space = new AddressSpace;
@@ -73,7 +79,9 @@ bool AddressSpace::enter(Context& context, uint64_t address, size_t size, Memory
     made.size = size;
     made.kind = kind;
     made.flags = flags;
-    made.piece = {address, address, size, 0};
+    // Memory from elsewhere is mapped by its pages.
+    const uint64_t start = address / kPage * kPage;
+    made.piece = {address, start, (address + size + kPage - 1) / kPage * kPage - start, 0};
     insert(context, made);
     return true;
 }
@@ -119,13 +127,15 @@ std::optional<Allocation> AddressSpace::find(uint64_t address) const {
     return found == allocations_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void AddressSpace::leavePool(uint64_t address) {
+bool AddressSpace::startFree(uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = allocations_.find(address);
-    if (found == allocations_.end()) return;
+    if (found == allocations_.end() || found->second.kind != MemoryKind::device) return false;
     Allocation& allocation = found->second;
+    if (std::exchange(allocation.leaving, true)) return false;
     if (const auto pool = softgpu::find<MemoryPool>(allocation.pool)) pool->gave(allocation.size);
     allocation.pool = nullptr;
+    return true;
 }
 
 bool AddressSpace::setSyncMemops(uint64_t address, bool on) {

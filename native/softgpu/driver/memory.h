@@ -43,6 +43,7 @@ struct Allocation {
     Piece piece;            // where it lies; of memory from elsewhere, itself
     bool syncMemops = true;
     void* pool = nullptr;  // the memory pool that it came from, if any
+    bool leaving = false;  // a stream will free it
 
     uint64_t end() const { return address + size; }
 };
@@ -64,8 +65,9 @@ class AddressSpace {
 
     /// The allocation that holds the address.
     std::optional<Allocation> find(uint64_t address) const;
-    /// From now on the allocation counts as no pool's: it is about to be freed in a stream's order.
-    void leavePool(uint64_t address);
+    /// For memory that will be freed in a stream's order: from now on it counts as free in its pool
+    /// and cannot be freed again. False when no device memory starts there or its time has come.
+    bool startFree(uint64_t address);
     /// Changes an allocation in place. False when none holds the address.
     bool setSyncMemops(uint64_t address, bool on);
 

@@ -119,6 +119,22 @@ void Stream::synchronize() const {
     waitAll(pending());
 }
 
+std::optional<CUstreamAttrValue> Stream::attribute(CUstreamAttrID attribute) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = attributes_.find(attribute);
+    return found == attributes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Stream::setAttribute(CUstreamAttrID attribute, const CUstreamAttrValue& value) {
+    const std::lock_guard lock(mutex_);
+    attributes_[attribute] = value;
+}
+
+void Stream::copyAttributes(const Stream& from) {
+    const std::scoped_lock lock(mutex_, from.mutex_);
+    attributes_ = from.attributes_;
+}
+
 void Stream::startThread() {
     running_ = true;
     // The program's signals are for its own threads.

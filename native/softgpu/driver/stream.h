@@ -4,8 +4,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "native/abi/cuda_abi.h"
@@ -52,6 +54,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
     /// The end of the last work submitted. Null when there was none.
     Fence tail() const;
 
+    /// What cuStreamSetAttribute set, if it did.
+    std::optional<CUstreamAttrValue> attribute(CUstreamAttrID attribute) const;
+    void setAttribute(CUstreamAttrID attribute, const CUstreamAttrValue& value);
+    /// Makes all attributes those of another stream.
+    void copyAttributes(const Stream& from);
+
   private:
     friend class Context;
 
@@ -78,6 +86,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::condition_variable wake_;
     std::deque<Entry> queue_;
     Fence tail_;
+    std::map<CUstreamAttrID, CUstreamAttrValue> attributes_;
     bool busy_ = false;     // work is being executed, by the thread or by a caller of run()
     bool running_ = false;  // the thread exists
 };

@@ -34,6 +34,7 @@ TEST(FreshDriver, ShowsAnInactivePrimaryContextUntilItIsRetained) {
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, 4), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_OK(cuDevicePrimaryCtxRelease(0)) << "allowed, although nobody retains it";
+    EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_OK(cuDevicePrimaryCtxRetain(&context, 0));
     EXPECT_OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
     EXPECT_EQ(active, 1);

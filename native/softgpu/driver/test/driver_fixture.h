@@ -19,6 +19,7 @@ namespace juice::softgpu {
 ///   store(address, value)  add(address, value)
 ///   spin(address)          runs until the word at the address is not 0
 ///   copyFirst(to, from)    copies one word
+///   workspace(address)     stores the address of the grid barrier's memory, 64 bits
 /// and the variables `counter` (initially 7) and `table` (two words, constant).
 inline constexpr char kKernels[] = R"(
 .version 9.0
@@ -75,6 +76,21 @@ $L_again:
     cvta.to.global.u64 %rd4, %rd2;
     ld.global.u32 %r1, [%rd4];
     st.global.u32 [%rd3], %r1;
+    ret;
+}
+
+.visible .entry workspace(.param .u64 workspace_param_0)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [workspace_param_0];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, %envreg2;
+    mov.u32 %r2, %envreg1;
+    cvt.u64.u32 %rd3, %r1;
+    cvt.u64.u32 %rd4, %r2;
+    bfi.b64 %rd5, %rd4, %rd3, 32, 32;
+    st.global.u64 [%rd2], %rd5;
     ret;
 }
 )";

@@ -97,6 +97,19 @@ TEST_F(Launches, HonourOrRefuseAttributes) {
     EXPECT_OK(launched());
 }
 
+TEST_F(Launches, GiveAGridBarrierItsMemoryWhenTheyAreCooperative) {
+    CUdeviceptr words = allocate(8);
+    std::vector<void*> parameters = {&words};
+    uint64_t workspace = 1;
+    EXPECT_OK(launch("workspace", parameters));
+    EXPECT_OK(cuMemcpyDtoH_v2(&workspace, words, 8));
+    EXPECT_EQ(workspace, 0U);
+    EXPECT_OK(cuLaunchCooperativeKernel(function("workspace"), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                                        parameters.data()));
+    EXPECT_OK(cuMemcpyDtoH_v2(&workspace, words, 8));
+    EXPECT_NE(workspace, 0U);
+}
+
 TEST_F(Launches, RefuseWhatIsNoFunction) {
     EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
               CUDA_ERROR_INVALID_HANDLE);

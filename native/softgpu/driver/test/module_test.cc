@@ -120,7 +120,7 @@ TEST_F(Libraries, AreLoadedWithoutAContextAndInstantiatedInEach) {
     EXPECT_EQ(cuLibraryGetKernel(&store, library, "nothing"), CUDA_ERROR_NOT_FOUND);
     unsigned count = 0;
     EXPECT_OK(cuLibraryGetKernelCount(&count, library));
-    EXPECT_EQ(count, 4U);
+    EXPECT_EQ(count, 5U);
     std::vector<CUkernel> kernels(count);
     EXPECT_OK(cuLibraryEnumerateKernels(kernels.data(), count, library));
     const char* name = nullptr;
