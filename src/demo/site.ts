@@ -40,6 +40,8 @@ export interface RunOptions {
   readonly timeoutMs?: number
   /** What it reads from its standard input; nothing by default. */
   readonly stdin?: string
+  /** It is killed when this process ends, however this ends. */
+  readonly tied?: boolean
   /** In a process group of its own, where a terminal's Ctrl-C does not reach it. */
   readonly detached?: boolean
   readonly onSpawn?: (child: ChildProcess) => void
@@ -59,7 +61,12 @@ export interface Running {
 /** Starts one command and collects what it writes. */
 export const start = (command: string, args: ReadonlyArray<string>, options: RunOptions = {}): Running => {
   const started = performance.now()
-  const child = spawn(command, args, {
+  const { launcher } = findNativeFiles()
+  const [program, words] =
+    options.tied === true && existsSync(launcher)
+      ? [launcher, [String(process.pid), "--", command, ...args]]
+      : [command, args]
+  const child = spawn(program, words, {
     env: options.env ?? process.env,
     cwd: options.cwd,
     stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
@@ -127,11 +134,8 @@ export const startService = async (
   env: NodeJS.ProcessEnv,
   ready: RegExp
 ): Promise<Service> => {
-  const { launcher } = findNativeFiles()
-  const [command, before] = existsSync(launcher)
-    ? [launcher, [String(process.pid), "--", juiceCommand()]]
-    : [juiceCommand(), []]
-  const running = start(command, [...before, ...words], { env, detached: true, timeoutMs: Number.POSITIVE_INFINITY })
+  const options = { env, detached: true, tied: true, timeoutMs: Number.POSITIVE_INFINITY }
+  const running = start(juiceCommand(), words, options)
   const { child, outcome } = running
   const output = () => `${running.stdout()}${running.stderr()}`
   await new Promise<void>((resolve, reject) => {

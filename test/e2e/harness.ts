@@ -82,6 +82,8 @@ export interface TestSite extends Site {
   readonly remains: () => { readonly processes: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }
   /** Makes what is in the temporary folders look an hour old. */
   readonly age: () => void
+  /** Ends what is left of a site whose services are gone, but for its data. */
+  readonly discard: () => void
   /** Stops it; fails where it does not end well or leaves anything behind. */
   readonly finish: (signal?: NodeJS.Signals) => Promise<void>
 }
@@ -90,7 +92,10 @@ const followLog = (
   site: Site
 ): { readonly events: () => ReadonlyArray<Event>; readonly pid: number; readonly stop: () => void } => {
   const events: Array<Event> = []
-  const follower = site.begin(["events", "--follow", "--json"], { timeoutMs: Number.POSITIVE_INFINITY })
+  const follower = site.begin(["events", "--follow", "--json"], {
+    tied: true,
+    timeoutMs: Number.POSITIVE_INFINITY
+  })
   let seen = 0
   const read = () => {
     const text = follower.stdout()
@@ -124,13 +129,16 @@ export const startTestSite = async (
       () => true,
       () => true
     )
+    const story = () => `\n${running.stdout()}${running.stderr()}juice up wrote:\n${site.output()}`
     const need = <T>(what: string, look: () => T) =>
       until(`${program}: ${what}`, async () => {
         const seen = look()
         if (seen) return seen
         const ended = await Promise.race([over, Promise.resolve(false)])
-        if (ended && !look()) throw new Error(`${program} ended before ${what}: ${running.stdout()}${running.stderr()}`)
+        if (ended && !look()) throw new Error(`${program} ended before ${what}:${story()}`)
         return look()
+      }).catch((error: Error) => {
+        throw error.message.startsWith("not within") ? new Error(`${error.message}${story()}`) : error
       })
     const session = need("it has a session", () => /session ([0-9a-f]{32}): /.exec(running.stderr())?.[1])
     session.catch(() => {})
@@ -157,6 +165,11 @@ export const startTestSite = async (
       .map(commandLine),
     files: filesUnder(temporary)
   })
+  const discard = () => {
+    log.stop()
+    for (const pid of processesMarked(temporary)) process.kill(pid, "SIGKILL")
+    rmSync(temporary, { recursive: true, force: true })
+  }
   return {
     ...site,
     events: log.events,
@@ -184,12 +197,11 @@ export const startTestSite = async (
       const past = Date.now() / 1000 - 3600
       for (const file of filesUnder(temporary)) utimesSync(join(temporary, file), past, past)
     },
+    discard,
     finish: async (signal) => {
-      log.stop()
       const code = await site.up.stop(signal)
       const left = remains()
-      for (const pid of processesMarked(temporary)) process.kill(pid, "SIGKILL")
-      rmSync(temporary, { recursive: true, force: true })
+      discard()
       await site.stop()
       if (code !== 0) throw new Error(`juice up ended with ${code}:\n${site.output()}`)
       if (left.processes.length + left.files.length > 0) throw new Error(`left behind: ${JSON.stringify(left)}`)

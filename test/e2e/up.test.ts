@@ -44,6 +44,7 @@ describe("juice up", () => {
     assert.equal(code, 3)
     assert.match(stderr, /^juice: the connection to the worker .*: start the program again$/m)
     await until("nothing is left", () => site.remains().processes.length === 0)
+    site.discard()
 
     const port = Number(new URL(site.nats).port)
     const again = await startTestSite("soft:1", [], { directory: site.directory, port })
