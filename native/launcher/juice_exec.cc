@@ -1,8 +1,9 @@
 // juice-exec PPID -- PROGRAM ARG...: becomes PROGRAM, which dies with its parent.
 //
 // Node cannot set a parent-death signal on a child. This can: it survives exec, so that when
-// `juice attach` is killed with -9 its program goes too. PPID closes the race in which the parent
-// died before the signal was set. Exit codes are a shell's: 127 not found, 126 not executable.
+// `juice attach` or `juice soft` is killed with -9, its program goes too. PPID closes the race in
+// which the parent died before the signal was set. Exit codes are a shell's: 127 not found, 126 not
+// executable.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ int main(int argc, char** argv) {
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != static_cast<pid_t>(std::strtol(argv[1], nullptr, 10))) {
-        std::fprintf(stderr, "juice: the attach that started this program is gone\n");
+        std::fprintf(stderr, "juice: the juice that started this program is gone\n");
         return 1;
     }
     // Node ignores SIGPIPE, and an ignored signal stays ignored across exec.

@@ -6,7 +6,7 @@ const split = (line: string) => {
   return [head.join(" "), program.join(" ")]
 }
 
-describe("the command line of attach", () => {
+describe("the command line of what runs a program", () => {
   it("gives everything from the first operand on to the program", () => {
     assert.deepEqual(split("attach nvidia-smi -L --gpus 2"), ["attach", "nvidia-smi -L --gpus 2"])
     assert.deepEqual(split("attach -v --gpus 2 ./a --help"), ["attach -v --gpus 2", "./a --help"])
@@ -21,6 +21,11 @@ describe("the command line of attach", () => {
   })
   it("takes common flags before the subcommand too", () => {
     assert.deepEqual(split("--nats nats://x:4222 attach prog -q"), ["--nats nats://x:4222 attach", "prog -q"])
+  })
+  it("knows the flags of each command apart", () => {
+    assert.deepEqual(split("soft --memory 2G prog --gpus 3"), ["soft --memory 2G", "prog --gpus 3"])
+    assert.deepEqual(split("soft --gpus 2 -- -odd"), ["soft --gpus 2", "-odd"])
+    assert.deepEqual(split("soft --vram 2G prog"), ["soft --vram", "2G prog"])
   })
   it("may have no program at all", () => {
     assert.deepEqual(split("attach --help"), ["attach --help", ""])

@@ -9,7 +9,7 @@ import type { Outcome } from "./outcome.ts"
 import { settingName } from "./settings.ts"
 
 export interface JuiceOptions {
-  /** What `juice attach` is to run. */
+  /** What `juice attach` or `juice soft` is to run. */
   readonly program: ReadonlyArray<string>
   readonly onOutcome: (outcome: Outcome) => void
 }
@@ -98,6 +98,39 @@ const attach = ({ onOutcome, program }: JuiceOptions) =>
       { command: "juice attach -- python3 train.py --epochs 3", description: "One whole GPU" },
       { command: "juice attach --vram 8G --wait 60 ./simulate", description: "8 GiB of one, waiting up to a minute" },
       { command: "juice attach --gpus 2 --gpu-model h200 -- ./bench", description: "Two GPUs of one model" }
+    ])
+  )
+
+const soft = ({ onOutcome, program }: JuiceOptions) =>
+  Command.make(
+    "soft",
+    {
+      gpus: numberFlag("soft", "gpus", { description: "how many software GPUs (default 1)" }).pipe(Flag.optional),
+      memory: optionalText("soft", "memory", "the memory of each (default 1G)", "SIZE"),
+      watchdog: numberFlag("soft", "watchdog", {
+        description: "end a kernel that runs longer than this (0: never)",
+        metavar: "SECONDS"
+      }).pipe(Flag.optional)
+    },
+    (input) =>
+      Effect.promise(() => import("./commands/soft.ts")).pipe(
+        Effect.flatMap(({ runSoft }) => runSoft({ ...input, program })),
+        Effect.map((exit) => onOutcome(exit.signal === null ? { code: exit.code } : { signal: exit.signal }))
+      )
+  ).pipe(
+    Command.withDescription(
+      [
+        "Run a program on the software GPU: a CUDA driver that runs PTX on the CPU, in the program's own process.",
+        "No site, no network, no GPU; for tests, debugging and laptops.",
+        "",
+        "Everything from the program's name on is the program's own, flags included. Its streams, exit code and",
+        "death by signal pass through. Exit codes of juice itself: 2 wrong usage, 126 not executable, 127 not found."
+      ].join("\n  ")
+    ),
+    Command.withShortDescription("Run a program on the software GPU, without a site"),
+    Command.withExamples([
+      { command: "juice soft -- ./vector_add", description: "One software GPU with 1 GiB" },
+      { command: "juice soft --gpus 2 --memory 4G --watchdog 10 ./simulate", description: "Two, and no endless kernel" }
     ])
   )
 
@@ -244,7 +277,7 @@ export const juice = (options: JuiceOptions) =>
       ].join("\n  ")
     ),
     Command.withSubcommands([
-      { group: "RUN PROGRAMS", commands: [attach(options)] },
+      { group: "RUN PROGRAMS", commands: [attach(options), soft(options)] },
       { group: "SERVE", commands: [up, host, router] },
       { group: "LOOK", commands: [hosts, sessions, events(options)] }
     ])

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { ATTACH_VALUE_FLAGS } from "./argv.ts"
+import { VALUE_FLAGS } from "./argv.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "juice-command-"))
 const bundle = join(folder, "juice.mjs")
@@ -55,12 +55,12 @@ describe("the juice command", () => {
     const { code, stderr, stdout } = await juice([])
     assert.equal(code, 0)
     assert.equal(stderr, "")
-    for (const word of ["RUN PROGRAMS", "attach", "SERVE", "up", "router", "LOOK", "events"])
+    for (const word of ["RUN PROGRAMS", "attach", "soft", "SERVE", "up", "router", "LOOK", "events"])
       assert.include(stdout, word)
   })
 
   it("gives each subcommand a help with an example", async () => {
-    for (const name of ["up", "router", "host", "attach", "hosts", "sessions", "events"]) {
+    for (const name of ["up", "router", "host", "attach", "soft", "hosts", "sessions", "events"]) {
       const { code, stdout } = await juice([name, "--help"])
       assert.equal(code, 0)
       assert.include(stdout, "EXAMPLES")
@@ -69,7 +69,16 @@ describe("the juice command", () => {
   })
 
   it("tells wrong usage on stderr, with exit code 2, and keeps stdout clean", async () => {
-    for (const words of [["hosst"], ["hosts", "--jso"], ["attach", "--gpus", "many", "true"], ["attach"]]) {
+    for (const words of [
+      ["hosst"],
+      ["hosts", "--jso"],
+      ["attach", "--gpus", "many", "true"],
+      ["attach"],
+      ["soft"],
+      ["soft", "--gpus", "65", "true"],
+      ["soft", "--memory", "much", "true"],
+      ["soft", "--watchdog=-1", "true"]
+    ]) {
       const { code, stderr, stdout } = await juice(words)
       assert.equal(code, 2, words.join(" "))
       assert.equal(stdout, "", words.join(" "))
@@ -77,13 +86,13 @@ describe("the juice command", () => {
     }
   })
 
-  it("knows which of attach's flags take a value", async () => {
-    const { stdout } = await juice(["attach", "--help"])
+  it.each(Object.keys(VALUE_FLAGS))("knows which flags of %s take a value", async (name) => {
+    const { stdout } = await juice([name, "--help"])
     const flags = [...stdout.matchAll(/^ {2}(--[a-z-]+)[ ,].*$/gm)]
     const withValue = flags.filter(([line]) => /^ {2}--[a-z-]+ \S/.test(line.replace(/, -\w/, "")))
     assert.sameMembers(
-      withValue.filter(([line]) => !/^ {2}--[a-z-]+ {2,}/.test(line.replace(/, -\w/, ""))).map(([, name]) => name!),
-      [...ATTACH_VALUE_FLAGS]
+      withValue.filter(([line]) => !/^ {2}--[a-z-]+ {2,}/.test(line.replace(/, -\w/, ""))).map(([, flag]) => flag!),
+      [...VALUE_FLAGS[name]!]
     )
   })
 

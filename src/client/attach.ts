@@ -1,7 +1,6 @@
 /**
  * `juice attach`: gets a session, runs the program with it, and gives it back whatever way the program ends.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Addon } from "../native/addon.ts"
@@ -12,11 +11,12 @@ import type { HostVanished } from "../protocol/errors.ts"
 import type { Exit } from "../protocol/events.ts"
 import { BROKER_KEY_LABEL, deriveKey } from "../protocol/seal.ts"
 import { type Broker, openBroker } from "./broker.ts"
-import { type HostNotProven, type HostRefused, Interrupted } from "./errors.ts"
+import type { HostNotProven, HostRefused, Interrupted } from "./errors.ts"
 import { type Lane, openLane } from "./lane.ts"
 import { awaitEnded, type Lease, type LeaseError, type LeaseRequest, releaseLease, requestLease } from "./lease.ts"
-import { type Program, type ProgramExit, startProgram } from "./program.ts"
-import { beforeStop, catchSignals, hasTerminal, isForwarded } from "./signals.ts"
+import { driverEnvironment, type ProgramExit, startProgram } from "./program.ts"
+import { signalDesk } from "./signal-desk.ts"
+import { beforeStop, hasTerminal } from "./signals.ts"
 
 export interface AttachOptions {
   readonly request: LeaseRequest
@@ -30,19 +30,6 @@ export interface AttachOptions {
 }
 
 export type AttachError = LeaseError | HostVanished | HostNotProven | HostRefused | NativeMissing | Interrupted | Error
-
-/** The program's environment: it finds our driver before any other, and the broker by its name. */
-export const programEnvironment = (
-  env: NodeJS.ProcessEnv,
-  shimDirectory: string,
-  brokerPath: string
-): NodeJS.ProcessEnv => ({
-  ...env,
-  LD_LIBRARY_PATH: env.LD_LIBRARY_PATH ? `${shimDirectory}:${env.LD_LIBRARY_PATH}` : shimDirectory,
-  // Triton looks for the driver by itself, and not where the dynamic linker does.
-  TRITON_LIBCUDA_PATH: shimDirectory,
-  JUICE_BROKER: brokerPath
-})
 
 const exitOf = (exit: ProgramExit): Exit => (exit.signal === null ? { code: exit.code } : { signal: exit.signal })
 
@@ -93,27 +80,6 @@ const prepare = Effect.fnUntraced(function* (
   return { lane, broker, lease }
 })
 
-/** Catches signals for the life of the scope: until there is a program they interrupt us, from then on it gets them. */
-const signalDesk = Effect.fnUntraced(function* (terminal: boolean) {
-  const interrupted = yield* Deferred.make<never, Interrupted>()
-  let program: Program | undefined
-  yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      catchSignals((signal) => {
-        if (program === undefined) Deferred.doneUnsafe(interrupted, Effect.fail(new Interrupted({ signal })))
-        else if (isForwarded(signal, terminal)) program.kill(signal)
-      })
-    ),
-    (stop) => Effect.sync(stop)
-  )
-  return {
-    interrupted: Deferred.await(interrupted),
-    forwardTo: (started: Program) => {
-      program = started
-    }
-  }
-})
-
 /** Runs the program with a GPU elsewhere. Succeeds with how it ended, whatever happened to the host meanwhile. */
 export const attach = Effect.fn("attach")(function* (
   options: AttachOptions
@@ -126,7 +92,7 @@ export const attach = Effect.fn("attach")(function* (
       const program = yield* startProgram({
         launcher: options.files.launcher,
         argv: options.argv,
-        env: programEnvironment(options.env, options.files.shimDirectory, broker.path),
+        env: { ...driverEnvironment(options.env, options.files.shimDirectory), JUICE_BROKER: broker.path },
         ownGroup: !terminal
       })
       desk.forwardTo(program)

@@ -4,8 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { afterAll } from "vitest"
-import { programEnvironment } from "./attach.ts"
-import { findProgram } from "./program.ts"
+import { driverEnvironment, findProgram } from "./program.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "juice-program-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -39,14 +38,12 @@ describe("finding the program", () => {
 })
 
 describe("the program's environment", () => {
-  it("puts the shim before every other library, and names the broker", () => {
-    const env = programEnvironment({ LD_LIBRARY_PATH: "/opt/lib", HOME: "/h" }, "/native/shim", "/run/broker")
-    assert.deepEqual(env, {
+  it("puts the driver before every other library", () => {
+    assert.deepEqual(driverEnvironment({ LD_LIBRARY_PATH: "/opt/lib", HOME: "/h" }, "/native/shim"), {
       HOME: "/h",
       LD_LIBRARY_PATH: "/native/shim:/opt/lib",
-      TRITON_LIBCUDA_PATH: "/native/shim",
-      JUICE_BROKER: "/run/broker"
+      TRITON_LIBCUDA_PATH: "/native/shim"
     })
-    assert.equal(programEnvironment({}, "/s", "/b").LD_LIBRARY_PATH, "/s")
+    assert.equal(driverEnvironment({}, "/s").LD_LIBRARY_PATH, "/s")
   })
 })

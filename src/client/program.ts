@@ -62,6 +62,14 @@ export const findProgram = (
       )
 }
 
+/** The program's environment: it finds the driver in this directory before any other. */
+export const driverEnvironment = (env: NodeJS.ProcessEnv, directory: string): NodeJS.ProcessEnv => ({
+  ...env,
+  LD_LIBRARY_PATH: env.LD_LIBRARY_PATH ? `${directory}:${env.LD_LIBRARY_PATH}` : directory,
+  // Triton looks for the driver by itself, and not where the dynamic linker does.
+  TRITON_LIBCUDA_PATH: directory
+})
+
 /**
  * Starts the program through the launcher, which asks the kernel to kill it when we die. `ownGroup`: it leads a
  * session of its own; for when there is no terminal whose signals it must get. If it still runs when the scope closes,
