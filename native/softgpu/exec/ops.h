@@ -32,6 +32,7 @@ std::span<const ptx::OpEntry> selectOps();
 void decodeIntegerArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
 void decodeFloatArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
 void decodeHalfArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
+void decodePackedArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::Type type);
 
 /// add.cc or sub.cc, and mad.cc: .cc is not taken yet for the latter.
 void decodeAddCarry(ptx::FunctionDecoder& d, bool subtract, ptx::Type type);

@@ -18,6 +18,9 @@ void decodeArithmetic(ptx::FunctionDecoder& d) {
         case ptx::Type::bf16:
         case ptx::Type::bf16x2:
             return decodeHalfArithmetic(d, op, type);
+        case ptx::Type::u16x2:
+        case ptx::Type::s16x2:
+            return decodePackedArithmetic(d, op, type);
         default:
             if (!ptx::isInteger(type)) d.unsupported("." + std::string(nameOf(type)) + " here");
             return decodeIntegerArithmetic(d, op, type);

@@ -1,4 +1,5 @@
 // Integer arithmetic.
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <type_traits>
@@ -108,6 +109,14 @@ template <class T>
 constexpr auto kMad24Lo = [](T a, T b, T c) { return kAdd<T>(kMul24Lo<T>(a, b), c); };
 template <class T>
 constexpr auto kMad24Hi = [](T a, T b, T c) { return kAdd<T>(kMul24Hi<T>(a, b), c); };
+
+template <class T>
+constexpr auto kMad24HiSat = [](T a, T b, T c) { return kAddSat<T>(kMul24Hi<T>(a, b), c); };
+// .relu: nothing below zero.
+template <class T>
+constexpr auto kMinRelu = [](T a, T b) { return std::max(kMin<T>(a, b), T{0}); };
+template <class T>
+constexpr auto kMaxRelu = [](T a, T b) { return std::max(kMax<T>(a, b), T{0}); };
 
 /// Calls make<T>() with the C++ type of a PTX integer type, bits counting as unsigned.
 template <class F>
@@ -250,6 +259,11 @@ void decode24(FunctionDecoder& d) {
     bool high = part == "hi";
     Ref a = d.source(1, type), b = d.source(2, type);
     Ref c = mad ? d.source(3, type) : kNoRef;
+    if (mad && high && d.takeMod("sat")) {
+        if (type != Type::s32) d.refuse(".sat goes with .hi.s32 only");
+        d.emit(lanes<map3<kMad24HiSat<int32_t>, int32_t, int32_t>>(), d.target(0, type), a, b, c);
+        return;
+    }
     Handler run = byType(d, type, [high, mad](auto zero) -> Handler {
         using T = decltype(zero);
         if constexpr (sizeof(T) != 4)
@@ -260,6 +274,17 @@ void decode24(FunctionDecoder& d) {
             return high ? lanes<map2<kMul24Hi<T>, T, T>>() : lanes<map2<kMul24Lo<T>, T, T>>();
     });
     d.emit(run, d.target(0, type), a, b, c);
+}
+
+void decodeMinMax(FunctionDecoder& d, bool least, Type type) {
+    if (type != Type::s32 || !d.takeMod("relu")) {
+        return least ? binary<Min>(d, type) : binary<Max>(d, type);
+    }
+    d.needOperands(3);
+    Ref a = d.source(1, type), b = d.source(2, type);
+    d.emit(least ? lanes<map2<kMinRelu<int32_t>, int32_t, int32_t>>()
+                 : lanes<map2<kMaxRelu<int32_t>, int32_t, int32_t>>(),
+           d.target(0, type), a, b);
 }
 
 void decodeRem(FunctionDecoder& d) {
@@ -324,8 +349,7 @@ void decodeIntegerArithmetic(FunctionDecoder& d, std::string_view op, Type type)
         return decodeMad(d, type);
     }
     if (op == "div") return binary<Div>(d, type);
-    if (op == "min") return binary<Min>(d, type);
-    if (op == "max") return binary<Max>(d, type);
+    if (op == "min" || op == "max") return decodeMinMax(d, op == "min", type);
     if (op == "abs") return decodeAbsNeg(d, false, type);
     if (op == "neg") return decodeAbsNeg(d, true, type);
     d.unsupported();

@@ -93,6 +93,28 @@ void decodeDifference(FunctionDecoder& d) {
     d.emit(run, d.target(0, Type::b32), a, b, c);
 }
 
+template <class T, auto F>
+constexpr auto kByHalves = [](uint32_t a, uint32_t b) {
+    uint32_t result = 0;
+    for (unsigned shift = 0; shift < 32; shift += 16) {
+        T half = F(static_cast<T>(a >> shift), static_cast<T>(b >> shift));
+        result |= static_cast<uint32_t>(static_cast<uint16_t>(half)) << shift;
+    }
+    return result;
+};
+constexpr auto kSum = [](auto a, auto b) { return static_cast<decltype(a)>(a + b); };
+constexpr auto kLeast = [](auto a, auto b) { return a < b ? a : b; };
+constexpr auto kGreatest = [](auto a, auto b) { return a > b ? a : b; };
+constexpr auto kLeastAboveZero = [](auto a, auto b) { return kGreatest(kLeast(a, b), int16_t{0}); };
+constexpr auto kGreatestAboveZero = [](auto a, auto b) {
+    return kGreatest(kGreatest(a, b), int16_t{0});
+};
+
+template <class T, auto F>
+Handler halvesHandler() {
+    return lanes<map2<kByHalves<T, F>, uint32_t, uint32_t>>();
+}
+
 constexpr std::array<ptx::OpEntry, 4> kOps{{
     {"dp4a", decodeDot},
     {"dp2a", decodeDot},
@@ -104,6 +126,28 @@ constexpr std::array<ptx::OpEntry, 4> kOps{{
 
 std::span<const ptx::OpEntry> packedOps() {
     return kOps;
+}
+
+void decodePackedArithmetic(FunctionDecoder& d, std::string_view op, Type type) {
+    d.needOperands(3);
+    bool isSigned = type == Type::s16x2;
+    bool aboveZero = isSigned && d.takeMod("relu");
+    Handler run = nullptr;
+    if (op == "add" && !aboveZero) {
+        run = halvesHandler<uint16_t, kSum>();
+    } else if (op == "min") {
+        run = aboveZero  ? halvesHandler<int16_t, kLeastAboveZero>()
+              : isSigned ? halvesHandler<int16_t, kLeast>()
+                         : halvesHandler<uint16_t, kLeast>();
+    } else if (op == "max") {
+        run = aboveZero  ? halvesHandler<int16_t, kGreatestAboveZero>()
+              : isSigned ? halvesHandler<int16_t, kGreatest>()
+                         : halvesHandler<uint16_t, kGreatest>();
+    } else {
+        d.unsupported("." + std::string(nameOf(type)) + " here");
+    }
+    Ref a = d.source(1, type), b = d.source(2, type);
+    d.emit(run, d.target(0, type), a, b);
 }
 
 }  // namespace juice::softgpu

@@ -22,6 +22,8 @@ enum class Type : uint8_t {
     s16,
     s32,
     s64,
+    u16x2,
+    s16x2,
     f16,
     f16x2,
     bf16,
@@ -53,6 +55,8 @@ constexpr unsigned sizeOf(Type type) {
         case Type::u32:
         case Type::s32:
         case Type::f32:
+        case Type::u16x2:
+        case Type::s16x2:
         case Type::f16x2:
         case Type::bf16x2:
             return 4;
