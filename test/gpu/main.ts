@@ -1,6 +1,7 @@
 /**
  * The GPU tests: every program runs natively and through `juice attach` on this machine's real GPU, and the two
- * must agree; then the micro benchmark both ways, and what a killed program leaves behind. Prints a table last.
+ * must agree; then the truth tests and the micro benchmark both ways, and what a killed program leaves behind.
+ * Prints a table last.
  *
  * usage: test-gpu [--only NAME] [--json FILE]
  */
@@ -10,6 +11,7 @@ import { join } from "node:path"
 import { type Comparison, compareMicro, nativeEnvironment, printComparison } from "../../bench/micro/compare.ts"
 import { examplesDirectory, run, type Site, startSite } from "../../src/demo/site.ts"
 import { programs } from "./programs.ts"
+import { runTruth } from "./truth.ts"
 
 interface Row {
   readonly name: string
@@ -91,6 +93,7 @@ const main = async (): Promise<void> => {
   let figures: Comparison | undefined
   try {
     rows.push(...(await runPrograms(site, option("--only"))))
+    if ("truth tests".includes(option("--only") ?? "")) rows.push(...(await runTruth(site)))
     if (option("--only") === undefined) {
       figures = await compareMicro(site, 1024).catch((error: Error) => {
         process.stdout.write(`micro: ${error.message}\n`)
