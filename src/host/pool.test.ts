@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { makePool } from "./pool.ts"
@@ -16,6 +17,14 @@ const poolOf = (addon: FakeAddon, size: number) =>
     start: (uuids) => startWorker(addon, { path: "worker", args: [], env: { CUDA_VISIBLE_DEVICES: uuids.join(",") } })
   })
 
+/** What took workers from the pool ends them before the pool ends. */
+const withTakersGone = (addon: FakeAddon) =>
+  Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const worker of [...addon.alive]) worker.exit(null, 9)
+    })
+  )
+
 const until = (condition: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     while (!condition()) yield* Effect.sleep(2)
@@ -26,6 +35,7 @@ describe("the pool of ready workers", () => {
     Effect.gen(function* () {
       const addon = new FakeAddon()
       const pool = yield* poolOf(addon, 2)
+      yield* withTakersGone(addon)
       assert.equal((yield* pool.look([GPU[0]])).contextBytes, CONTEXT_BYTES)
       yield* until(() => addon.alive.length === 2)
       const worker = yield* pool.take([GPU[0]])
@@ -40,6 +50,7 @@ describe("the pool of ready workers", () => {
     Effect.gen(function* () {
       const addon = new FakeAddon()
       const pool = yield* poolOf(addon, 0)
+      yield* withTakersGone(addon)
       const one = yield* pool.take([GPU[1]])
       assert.isFalse(one.isGone())
       yield* pool.take([GPU[1], GPU[0]])
@@ -65,6 +76,7 @@ describe("the pool of ready workers", () => {
     Effect.gen(function* () {
       const addon = new FakeAddon()
       const pool = yield* poolOf(addon, 1)
+      yield* withTakersGone(addon)
       yield* pool.look([GPU[0]])
       addon.workers[0]!.exit(null, 11)
       yield* Effect.sleep(5)
@@ -84,16 +96,20 @@ describe("the pool of ready workers", () => {
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-  it.live("ends its stock with its scope, and nothing that it gave away", () =>
+  it.live("ends its stock with its scope, which waits for the end of what it gave away", () =>
     Effect.gen(function* () {
       const addon = new FakeAddon()
       const scope = yield* Scope.make()
       const pool = yield* Scope.provide(poolOf(addon, 1), scope)
       const taken = yield* pool.take([GPU[0]])
       yield* until(() => addon.alive.length === 2)
-      yield* Scope.close(scope, Exit.void)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
       yield* until(() => addon.alive.length === 1)
       assert.isFalse(taken.isGone())
+      assert.isUndefined(closing.pollUnsafe())
+      taken.kill()
+      yield* Fiber.join(closing)
+      assert.equal(addon.alive.length, 0)
     })
   )
 })

@@ -14,6 +14,8 @@ import type { Worker, WorkerReady } from "./worker.ts"
 const READY_TIMEOUT = 60_000
 /** After a worker that failed to start, the stock is left alone for this long (ms). */
 const REST_AFTER_FAILURE = 2_000
+/** How long the pool's end waits for its workers' (ms): a driver may take a moment to let its GPU go. */
+const LEAVE_TIMEOUT = 5_000
 
 export interface PoolOptions {
   /** Ready workers for each stocked GPU; 0 starts every worker cold. */
@@ -32,24 +34,39 @@ export interface Pool {
 
 const keyOf = (uuids: ReadonlyArray<string>): string => uuids.join(",")
 
-/** A pool whose stock ends with the scope. `look` waits for a GPU's first worker, the rest come in the background. */
+/**
+ * A pool whose stock ends with the scope, which closes only when every worker it ever gave is gone: who waits for the
+ * host's end may rely on the GPUs being free. `look` waits for a GPU's first worker, the rest come in the
+ * background.
+ */
 export const makePool = Effect.fnUntraced(function* (options: PoolOptions): Effect.fn.Return<Pool, never, Scope.Scope> {
   const stock = new Map<string, Array<Worker>>(options.stocked.map((uuid) => [uuid, []]))
   /** Workers under way to the stock. */
   const coming = new Map<string, number>()
   const facts = new Map<string, WorkerReady>()
   const run = Effect.runForkWith(yield* Effect.context<never>())
+  const living = new Set<Worker>()
   let closed = false
 
   yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       closed = true
       for (const worker of [...stock.values()].flat()) worker.kill()
+      return Effect.forEach(living, (worker) => worker.gone, { concurrency: "unbounded" }).pipe(
+        Effect.timeoutOption(LEAVE_TIMEOUT)
+      )
     })
   )
 
   const startReady = Effect.fnUntraced(function* (uuids: ReadonlyArray<string>) {
     const worker = yield* options.start(uuids)
+    living.add(worker)
+    run(
+      Effect.andThen(
+        worker.gone,
+        Effect.sync(() => living.delete(worker))
+      )
+    )
     const ready = yield* worker.ready.pipe(
       Effect.timeoutOrElse({
         duration: READY_TIMEOUT,

@@ -33,6 +33,8 @@ export interface Worker {
   /** Succeeds when the driver is up; fails with why it is not. */
   readonly ready: Effect.Effect<WorkerReady, WorkerFailed>
   readonly isGone: () => boolean
+  /** Completes when its process has ended and is reaped. */
+  readonly gone: Effect.Effect<void>
   /** Who gets its messages and its exit from here on. */
   readonly listen: (listener: WorkerListener) => void
   /** Binds it to a client process. `memoryLimit` in bytes, 0 for none. */
@@ -66,6 +68,7 @@ export const startWorker = Effect.fnUntraced(function* (
   command: WorkerCommand
 ): Effect.fn.Return<Worker, WorkerFailed> {
   const ready = yield* Deferred.make<WorkerReady, WorkerFailed>()
+  const gone = yield* Deferred.make<void>()
   let listener: WorkerListener | undefined
   let exit: WorkerExit | undefined
 
@@ -89,6 +92,7 @@ export const startWorker = Effect.fnUntraced(function* (
     Deferred.doneUnsafe(ready, Effect.fail(new WorkerFailed({ detail: exitText(exit) })))
     listener?.onExit(exit)
     spawned.close()
+    Deferred.doneUnsafe(gone, Effect.void)
   }
   const spawned: SpawnedWorker = yield* Effect.try({
     try: () => addon.spawnWorker(command, onMessage, onExit),
@@ -112,6 +116,7 @@ export const startWorker = Effect.fnUntraced(function* (
     pid: spawned.pid,
     ready: Deferred.await(ready),
     isGone: () => exit !== undefined,
+    gone: Deferred.await(gone),
     listen: (who) => {
       listener = who
       if (exit !== undefined) who.onExit(exit)
