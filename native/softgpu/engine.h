@@ -6,6 +6,7 @@
 // every live allocation is a fault (CUDA error 700), never a crash of the process.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,13 @@ struct Kernel {
     virtual ~Kernel() = default;  // the engine derives its decoded form from this
 };
 
+/// The allocation that an address which may not be accessed is nearest to: what a report names.
+struct NearbyMemory {
+    enum class State : uint8_t { none, live, freed, foreign };  // foreign: of a device out of reach
+    State state = State::none;
+    uint64_t begin = 0, end = 0;
+};
+
 /// Live ranges of global memory. Thread-safe: kernels look up while the driver allocates.
 class MemoryMap {
   public:
@@ -61,6 +69,8 @@ class MemoryMap {
     virtual uint64_t generation() const = 0;
     /// The live range that holds `address`: begin and end, or {0, 0}. For the engine's cache.
     virtual std::pair<uint64_t, uint64_t> rangeOf(uint64_t address) const = 0;
+    /// What is, or was, nearest to `address`; for reports.
+    virtual NearbyMemory nearest(uint64_t) const { return {}; }
 };
 
 /// Why a program was refused. `line` and `instruction` name the place in the PTX text.
@@ -81,9 +91,10 @@ class Program {
 
 /// What became of a launch. curesult 0: ran to the end.
 struct LaunchResult {
-    int curesult = 0;  // 700 illegal address, 716 misaligned, 715 illegal instruction, 710 assert,
-                       // 719 launch failed
-    std::string report;  // one paragraph for stderr: kernel, block, thread, PTX line, address
+    int curesult = 0;  // 700 illegal address, 702 timeout, 710 assert, 715 illegal instruction, 716
+                       // misaligned, 717 wrong address space, 718 invalid pc, 719 launch failed
+    std::string report;      // for stderr: what happened, kernel, block, thread, source, PTX line
+    std::string assertions;  // for stderr: what failed assertions say, in CUDA's own words
     uint64_t instructions = 0;  // executed, each counted once per warp
 };
 
@@ -93,8 +104,11 @@ struct Launch {
     size_t dynamicShared = 0;  // bytes
     std::vector<uint8_t> params;
     const MemoryMap* memory = nullptr;
-    /// Set by another thread to stop the kernel early (context torn down); may be null.
-    const volatile bool* cancel = nullptr;
+    /// Either is set by another thread to stop the kernel early (the device has failed, the context
+    /// is torn down); each may be null.
+    const volatile bool* cancel[2] = {};
+    /// Longer than this a kernel may not run: 702. Zero: as long as it likes.
+    std::chrono::milliseconds watchdog{0};
     /// Of a cooperative launch: at least 8 zeroed bytes that `memory` knows, for the grid's barrier
     /// (a counter at offset 4). 0: the kernel finds that it was not launched cooperatively.
     uint64_t gridWorkspace = 0;

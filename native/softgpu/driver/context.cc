@@ -187,6 +187,16 @@ bool Context::contains(uint64_t address, size_t size) const {
     return begin != end && size <= end - address;
 }
 
+NearbyMemory Context::nearest(uint64_t address) const {
+    using State = NearbyMemory::State;
+    NearbyMemory near = AddressSpace::instance().nearest(address);
+    const bool inside = address >= near.begin && address < near.end;
+    if (near.state == State::live && inside && rangeOf(address).second == 0) {
+        near.state = State::foreign;
+    }
+    return near;
+}
+
 uint64_t Context::generation() const {
     return AddressSpace::instance().generation();
 }

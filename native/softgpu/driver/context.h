@@ -73,6 +73,7 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     bool contains(uint64_t address, size_t size) const override;
     uint64_t generation() const override;
     std::pair<uint64_t, uint64_t> rangeOf(uint64_t address) const override;
+    NearbyMemory nearest(uint64_t address) const override;
 
   private:
     friend class Stream;

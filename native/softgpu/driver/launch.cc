@@ -130,9 +130,9 @@ void execute(const Launch& wanted, Context& context) {
     const LaunchResult result = juice::softgpu::run(wanted);
     if (result.curesult == 0) return;
     if (context.failed()) return;  // stopped because another kernel had failed
-    if (!result.report.empty()) {
-        std::fprintf(stderr, "juice softgpu: %s\n", result.report.c_str());
-    }
+    // In one piece, whoever else writes there.
+    const std::string text = result.assertions + "juice softgpu: " + result.report + "\n";
+    std::fwrite(text.data(), 1, text.size(), stderr);
     context.device().fail(static_cast<CUresult>(result.curesult));
 }
 
@@ -162,7 +162,7 @@ CUresult launch(Stream& stream, const Function& function, const LaunchShape& sha
     wanted.block = shape.block;
     wanted.dynamicShared = shape.dynamicShared;
     wanted.memory = &context;
-    wanted.cancel = context.device().cancelled();
+    wanted.cancel[0] = context.device().cancelled();
     CUresult packed = CUDA_SUCCESS;
     if (extra != nullptr) {
         packed = packExtra(function.kernel, extra, wanted.params);

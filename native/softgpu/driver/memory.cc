@@ -12,6 +12,8 @@ namespace juice::softgpu {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+/// So many freed allocations are remembered for reports.
+constexpr size_t kFreed = 1024;
 
 }  // namespace
 
@@ -101,6 +103,7 @@ bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> k
     const Allocation gone = found->second;
     allocations_.erase(found);
     touch();
+    remember(gone);
     returnMemory(gone);
     return true;
 }
@@ -125,6 +128,31 @@ std::optional<Allocation> AddressSpace::find(uint64_t address) const {
     const std::shared_lock lock(mutex_);
     const auto found = holding(address);
     return found == allocations_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void AddressSpace::remember(const Allocation& gone) {
+    freed_.emplace_front(gone.address, gone.end());
+    if (freed_.size() > kFreed) freed_.pop_back();
+}
+
+NearbyMemory AddressSpace::nearest(uint64_t address) const {
+    using State = NearbyMemory::State;
+    const std::shared_lock lock(mutex_);
+    const auto after = allocations_.upper_bound(address);
+    NearbyMemory near;
+    if (after != allocations_.begin()) {
+        const Allocation& before = std::prev(after)->second;
+        near = {State::live, before.address, before.end()};
+        if (address < before.end()) return near;
+    }
+    for (const auto& [begin, end] : freed_) {
+        if (address >= begin && address < end) return {State::freed, begin, end};
+    }
+    if (after != allocations_.end() &&
+        (near.state == State::none || after->first - address < address - near.end)) {
+        near = {State::live, after->first, after->second.end()};
+    }
+    return near;
 }
 
 bool AddressSpace::startFree(uint64_t address) {

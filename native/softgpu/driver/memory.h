@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "native/abi/cuda_abi.h"
 #include "native/softgpu/driver/heap.h"
+#include "native/softgpu/engine.h"
 
 namespace juice::softgpu {
 
@@ -65,6 +67,9 @@ class AddressSpace {
 
     /// The allocation that holds the address.
     std::optional<Allocation> find(uint64_t address) const;
+    /// For reports: the live allocation that is nearest to the address, or, when the address lies
+    /// in none, one that held it and was freed not long ago.
+    NearbyMemory nearest(uint64_t address) const;
     /// For memory that will be freed in a stream's order: from now on it counts as free in its pool
     /// and cannot be freed again. False when no device memory starts there or its time has come.
     bool startFree(uint64_t address);
@@ -83,12 +88,14 @@ class AddressSpace {
     Allocations::const_iterator holding(uint64_t address) const;
     void returnMemory(const Allocation& allocation);
     void insert(Context& context, Allocation allocation);
+    void remember(const Allocation& gone);
 
     mutable std::shared_mutex mutex_;
     Allocations allocations_;
     std::map<HeapKey, std::unique_ptr<Heap>> heaps_;
     std::atomic<uint64_t> generation_{1};
     uint64_t nextBufferId_ = 1;
+    std::deque<std::pair<uint64_t, uint64_t>> freed_;  // the latest, begin and end
 };
 
 }  // namespace juice::softgpu

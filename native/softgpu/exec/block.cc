@@ -93,11 +93,13 @@ BlockState runBlock(Exec& x, Block& block, unsigned turns) {
     uint32_t idle = 0;  // warps in a row that had nothing to run
     uint32_t visits = 0;
     while (block.live != 0) {
-        if (x.grid->cancelled()) return BlockState::stopped;
+        if (x.grid->cancelled() || x.surveyed()) return BlockState::stopped;
         Warp& warp = block.warps[block.nextWarp];
         block.nextWarp = (block.nextWarp + 1) % count;
         if (warp.runnable() == 0) {
             if (++idle >= count) {
+                // Threads that wait for ones that a fault has ended are no second fault.
+                if (x.grid->faulted) return BlockState::finished;
                 failStuck(x, block);
                 return BlockState::stopped;
             }

@@ -63,15 +63,28 @@ void vprintfLoop(Exec& x, const Instr& in, uint32_t m) {
 
 /// void __assertfail(message, file, u32 line, function, size_t charSize): all formals from 0 on.
 void assertLoop(Exec& x, const Instr& in, uint32_t m) {
-    auto lane = static_cast<unsigned>(std::countr_zero(m));
-    const uint8_t* arguments = argumentsOf(x, in, lane);
-    std::string message, file, function;
-    readText(x, lane, argument<uint64_t>(arguments, 0), message);
-    readText(x, lane, argument<uint64_t>(arguments, 8), file);
-    readText(x, lane, argument<uint64_t>(arguments, 24), function);
-    x.fail(710, lane, in,
-           "assertion `" + message + "` failed at " + file + ":" +
-               std::to_string(argument<uint32_t>(arguments, 16)) + " in " + function);
+    std::string lines, first;
+    eachLane(m, [&](unsigned lane) {
+        const uint8_t* arguments = argumentsOf(x, in, lane);
+        std::string message, file, function;
+        readText(x, lane, argument<uint64_t>(arguments, 0), message);
+        readText(x, lane, argument<uint64_t>(arguments, 8), file);
+        readText(x, lane, argument<uint64_t>(arguments, 24), function);
+        std::string place = file + ":" + std::to_string(argument<uint32_t>(arguments, 16));
+        const Dim3& block = x.block->id;
+        const auto& tid = x.warp->tid;
+        const auto triple = [](uint32_t a, uint32_t b, uint32_t c) {
+            return "[" + std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(c) +
+                   "]";
+        };
+        lines += place + ": " + function + ": block: " + triple(block.x, block.y, block.z) +
+                 ", thread: " + triple(tid[0][lane], tid[1][lane], tid[2][lane]) + " Assertion `" +
+                 message + "` failed.\n";
+        if (first.empty()) {
+            first = "assertion `" + message + "` failed at " + place + " in " + function;
+        }
+    });
+    x.fault(710, m, in, first, lines);
 }
 
 /// void* malloc(size_t): result at 0, the formal at 8.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,11 +61,28 @@ struct FunctionCode {
     bool defined = false;
 };
 
+/// Where an instruction comes from, for reports.
+struct Origin {
+    uint32_t line = 0;              // of the PTX text
+    uint32_t begin = 0, bytes = 0;  // its text there; no bytes: the end of a function
+    int32_t location = -1;          // index into Code::locations
+};
+
+/// A place in the source that PTX was made from; `parent` is the call where it was inlined, or -1.
+struct SourceLocation {
+    uint32_t file = 0, line = 0;
+    int32_t parent = -1;
+};
+
 struct Code {
+    std::unique_ptr<std::string> source;  // the PTX text
     std::vector<Instr> instrs;
-    std::vector<Ref> more;          // further operands of instructions
-    std::vector<uint32_t> targets;  // branch tables
-    std::vector<Copy> copies;       // of calls
+    std::vector<Origin> origins;  // one for each instruction
+    std::vector<SourceLocation> locations;
+    std::map<uint32_t, std::string> files;  // of the locations
+    std::vector<Ref> more;                  // further operands of instructions
+    std::vector<uint32_t> targets;          // branch tables
+    std::vector<Copy> copies;               // of calls
     AlignedBytes constants;
     std::vector<FunctionCode> functions;
     Pages globals;  // all module variables, one range

@@ -29,7 +29,6 @@ struct Instr {
     int64_t imm = 0;
     Ref guard = kNoRef;      // predicate that must hold, or kNoRef
     uint32_t guardFlip = 0;  // ~0 for @!p
-    uint32_t line = 0;       // of the PTX text
     uint32_t more = 0;       // first of the further operands in Code::more, where there are some
     uint32_t aux = 0;        // handler's own: lengths, spaces, branch target
     uint8_t n = 0;           // handler's own: count of vector elements

@@ -1,24 +1,14 @@
 #include "native/softgpu/exec/memory.h"
 
 #include <atomic>
-#include <cstdio>
 
 #include "native/softgpu/exec/device_heap.h"
+#include "native/softgpu/exec/fault.h"
 
 namespace juice::softgpu {
 namespace {
 
 using ptx::Space;
-
-std::string hex(uint64_t value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
-std::string sizeAndPlace(unsigned bytes, uint64_t address) {
-    return std::to_string(bytes) + " bytes at " + hex(address);
-}
 
 const char* nameOfSpace(Space space) {
     switch (space) {
@@ -139,29 +129,56 @@ uint8_t* reachOne(Exec& x, unsigned lane, Space& space, uint64_t address, uint64
     return findRange(x, address, bytes) ? reinterpret_cast<uint8_t*>(address) : nullptr;
 }
 
+/// What the first of several lanes did wrong.
+struct Wrong {
+    uint32_t lanes = 0;
+    int curesult = 0;
+    Space space = Space::generic;
+    uint64_t address = 0;
+};
+
+std::string describe(const Exec& x, const Instr& in, const Wrong& wrong, unsigned bytes) {
+    auto pc = static_cast<uint32_t>(&in - x.code->instrs.data());
+    std::string what = attemptOf(*x.code, pc) +
+                       (" of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes")) +
+                       " of " + nameOfSpace(wrong.space) + " memory at " + hex(wrong.address);
+    if (wrong.curesult == 716) {
+        return what + ", which is not a multiple of " + std::to_string(bytes);
+    }
+    if (wrong.curesult == 717) return what + ", where only global and shared memory will do";
+    switch (wrong.space) {
+        case Space::shared:
+            return what + ", beyond the block's " + std::to_string(x.block->sharedBytes) + " bytes";
+        case Space::local:
+            return what + ", beyond the thread's " + std::to_string(x.warp->localPerLane) +
+                   " bytes";
+        case Space::param:
+            return what + ", beyond the kernel's " + std::to_string(x.grid->params.size()) +
+                   " bytes";
+        default:
+            return what + whereabouts(*x.grid, wrong.address);
+    }
+}
+
+/// Lane by lane. Those that do wrong in the way of the first that does end here.
 bool reachEach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, const uint64_t* addresses,
                uint8_t* (&at)[kLanes]) {
-    for (; m != 0; m &= m - 1) {
-        auto lane = static_cast<unsigned>(std::countr_zero(m));
+    Wrong wrong;
+    eachLane(m, [&](unsigned lane) {
         auto space = static_cast<Space>(in.aux & 0xff);
         uint64_t address = addresses[lane];
-        if (address & (bytes - 1)) {
-            x.fail(716, lane, in, "misaligned access of " + sizeAndPlace(bytes, address));
-            return false;
-        }
+        int curesult = 0;
         at[lane] = reachOne(x, lane, space, address, bytes);
-        if (at[lane] == nullptr) {
-            std::string what = nameOfSpace(space) + (" access of " + sizeAndPlace(bytes, address));
-            if (space == Space::shared) {
-                what += ", beyond the block's " + std::to_string(x.block->sharedBytes) + " bytes";
-            } else if (space == Space::local) {
-                what += ", beyond the thread's " + std::to_string(x.warp->localPerLane) + " bytes";
-            }
-            x.fail(700, lane, in, what);
-            return false;
-        }
-    }
-    return true;
+        if (at[lane] == nullptr) curesult = 700;
+        if ((in.aux & kNotLocal) && space == Space::local) curesult = 717;
+        if (address & (bytes - 1)) curesult = 716;
+        if (curesult == 0) return;
+        if (wrong.lanes == 0) wrong = {0, curesult, space, addresses[lane]};
+        if (curesult == wrong.curesult) wrong.lanes |= 1u << lane;
+    });
+    if (wrong.lanes == 0) return true;
+    x.fault(wrong.curesult, wrong.lanes, in, describe(x, in, wrong, bytes));
+    return false;
 }
 
 JUICE_LOOP bool reachLoop(Exec& x, const Instr& in, uint32_t m, unsigned bytes,

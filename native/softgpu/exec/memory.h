@@ -9,6 +9,7 @@ namespace juice::softgpu {
 /// Bits of Instr::aux of a memory instruction; the low byte is the ptx::Space.
 inline constexpr uint32_t kWideAddress = 1u << 8;     // the base register has 64 bits
 inline constexpr uint32_t kUniformAddress = 1u << 9;  // no base register: `imm` is the address
+inline constexpr uint32_t kNotLocal = 1u << 10;       // local memory will not do: 717
 
 /// Host pointers of `bytes` bytes for the lanes in m. False if one of them may not be accessed:
 /// the launch has then failed with 700 or 716. Pointers of other lanes are meaningless.

@@ -205,7 +205,9 @@ void decode(FunctionDecoder& d, bool reduction) {
     Ref c = sources == 2 ? d.source(first + 2, type) : kNoRef;
     Ref result = reduction ? d.temporary(type) : d.target(0, type);
     if (ordering.release) d.emit(fenceLoop);
-    setAddress(d.emit(run, result, address.base, b, c), address);
+    Instr& in = d.emit(run, result, address.base, b, c);
+    setAddress(in, address);
+    in.aux |= kNotLocal;
     if (ordering.acquire) d.emit(fenceLoop);
 }
 

@@ -4,6 +4,7 @@
 
 #include "native/softgpu/exec/builtin.h"
 #include "native/softgpu/exec/control.h"
+#include "native/softgpu/exec/fault.h"
 #include "native/softgpu/exec/lanes.h"
 #include "native/softgpu/exec/ops.h"
 
@@ -146,7 +147,8 @@ void callIndirectLoop(Exec& x, const Instr& in, uint32_t m) {
     auto first = static_cast<unsigned>(std::countr_zero(m));
     uint64_t target = a[first], offset = target - kFunctionWindow;
     if (offset % 16 != 0 || offset / 16 >= x.code->functions.size()) {
-        return x.fail(715, first, in, "call through a pointer that is no function's");
+        return x.fail(718, first, in,
+                      "call through the pointer " + hex(target) + ", which is no function's");
     }
     uint32_t together = 0;
     eachLane(m, [&](unsigned i) { together |= static_cast<uint32_t>(a[i] == target) << i; });
@@ -157,7 +159,7 @@ void callIndirectLoop(Exec& x, const Instr& in, uint32_t m) {
 }
 
 void trapLoop(Exec& x, const Instr& in, uint32_t m) {
-    x.fail(719, static_cast<unsigned>(std::countr_zero(m)), in, "trap");
+    x.fault(719, m, in, "trap");
 }
 
 void pauseLoop(Exec& x, const Instr&, uint32_t) {

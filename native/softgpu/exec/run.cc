@@ -10,6 +10,7 @@
 #include <new>
 
 #include "native/softgpu/exec/block.h"
+#include "native/softgpu/exec/fault.h"
 #include "native/softgpu/exec/pool.h"
 
 namespace juice::softgpu {
@@ -101,11 +102,6 @@ void work(Grid& grid, BlockQueue& queue) {
     grid.instructions += x.executed;
 }
 
-std::string coordinates(const Dim3& place) {
-    return "(" + std::to_string(place.x) + "," + std::to_string(place.y) + "," +
-           std::to_string(place.z) + ")";
-}
-
 }  // namespace
 
 AlignedBytes::AlignedBytes(size_t size) : size_(size) {
@@ -139,14 +135,6 @@ const FunctionCode* Code::functionAt(uint32_t pc) const {
     return nullptr;
 }
 
-void Grid::fail(int curesult, std::string report) {
-    std::lock_guard lock(mutex);
-    if (stopped) return;
-    result.curesult = curesult;
-    result.report = std::move(report);
-    stopped = true;
-}
-
 void Grid::print(std::string_view text) {
     std::lock_guard lock(mutex);
     if (launch->print) {
@@ -155,18 +143,6 @@ void Grid::print(std::string_view text) {
         std::fwrite(text.data(), 1, text.size(), stdout);
         std::fflush(stdout);
     }
-}
-
-void Exec::fail(int curesult, unsigned lane, const Instr& in, const std::string& what) {
-    stop = 0;
-    Dim3 thread{warp->tid[0][lane], warp->tid[1][lane], warp->tid[2][lane]};
-    auto index = static_cast<uint32_t>(&in - code->instrs.data());
-    const FunctionCode* function = code->functionAt(index);
-    std::string where = grid->kernel->name;
-    if (function != nullptr && function->name != where) where += " in " + function->name;
-    grid->fail(curesult, "error " + std::to_string(curesult) + ": " + what + "; kernel " + where +
-                             ", block " + coordinates(block->id) + ", thread " +
-                             coordinates(thread) + ", PTX line " + std::to_string(in.line));
 }
 
 LaunchResult run(const Launch& launch) {
@@ -179,8 +155,11 @@ LaunchResult run(const Launch& launch) {
     grid.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
     if (grid.blocks == 0 || threads == 0 || threads > 1024) {
-        return {1, "error 1: a launch of " + std::to_string(grid.blocks) + " blocks of " +
-                       std::to_string(threads) + " threads is not possible"};
+        LaunchResult impossible;
+        impossible.curesult = 1;
+        impossible.report = "error 1: a launch of " + std::to_string(grid.blocks) + " blocks of " +
+                            std::to_string(threads) + " threads is not possible";
+        return impossible;
     }
     grid.threads = static_cast<uint32_t>(threads);
     grid.params = AlignedBytes(std::max(grid.kernel->paramBytes, launch.params.size()));
@@ -191,8 +170,13 @@ LaunchResult run(const Launch& launch) {
     auto helpers =
         static_cast<unsigned>(std::min<uint64_t>(grid.blocks - 1, Pool::shared().size()));
     Pool::shared().run(helpers, [&] { work(grid, queue); });
-    grid.result.instructions = grid.instructions;
-    return std::move(grid.result);
+    LaunchResult result;
+    result.instructions = grid.instructions;
+    if (grid.fault.curesult == 0) return result;
+    result.curesult = grid.fault.curesult;
+    result.report = report(grid);
+    result.assertions = std::move(grid.fault.assertions);
+    return result;
 }
 
 }  // namespace juice::softgpu

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -57,7 +58,18 @@ struct Block {
     size_t sharedBytes = 0;  // static and dynamic
 };
 
-/// One launch. The fault is written once, under the mutex, before `stopped` becomes true.
+/// The first thing that a launch did wrong.
+struct Fault {
+    int curesult = 0;  // 0: nothing yet
+    uint32_t pc = 0;
+    std::string what;
+    Dim3 block, thread;      // the first to do it
+    uint64_t threads = 0;    // that did the same at the same instruction
+    std::string further;     // lines for the report's end
+    std::string assertions;  // lines
+};
+
+/// One launch.
 struct Grid {
     const Launch* launch = nullptr;
     const EntryKernel* kernel = nullptr;
@@ -66,16 +78,22 @@ struct Grid {
     uint64_t blocks = 0;
     uint32_t threads = 0;  // per block
     AlignedBytes params;
-    std::atomic<bool> stopped{false};
+    std::atomic<bool> stopped{false};  // every worker leaves
+    std::atomic<bool> faulted{false};  // the launch has failed; others are counted for a while yet
     std::atomic<uint64_t> instructions{0};
-    std::mutex mutex;
-    LaunchResult result;
+    std::chrono::steady_clock::time_point deadline;  // of the watchdog, if there is one
+    std::mutex mutex;                                // of what follows, and of printing
+    Fault fault;
+    bool counted = true;  // the fault's threads were all counted
 
-    void fail(int curesult, std::string report);
     void print(std::string_view text);
     bool cancelled() const {
-        return stopped.load(std::memory_order_relaxed) ||
-               (launch->cancel != nullptr && *launch->cancel);
+        const auto set = [](const volatile bool* flag) { return flag != nullptr && *flag; };
+        return stopped.load(std::memory_order_relaxed) || set(launch->cancel[0]) ||
+               set(launch->cancel[1]);
+    }
+    bool late() const {
+        return launch->watchdog.count() != 0 && std::chrono::steady_clock::now() > deadline;
     }
 };
 
@@ -113,6 +131,7 @@ struct Exec {
     const Code* code = nullptr;
     RangeCache ranges;
     uint64_t executed = 0;
+    uint64_t enough = 0;  // of `executed`, once the launch has failed
 
     template <class T>
     T* to(Ref ref) {
@@ -145,9 +164,19 @@ struct Exec {
         stop = 0;
     }
 
-    /// Ends the launch: `lane` did something that `what` describes. Names kernel, block, thread
-    /// and line.
+    /// Ends the launch: `lane` did something that `what` describes.
     void fail(int curesult, unsigned lane, const Instr& in, const std::string& what);
+    /// The same for all of `lanes`, which `what` describes the first of. The launch has failed, but
+    /// the threads end one by one, so that the report can say how many do the same. The running
+    /// instruction must not have changed anything yet: the other lanes begin it anew.
+    void fault(int curesult, uint32_t lanes, const Instr& in, const std::string& what,
+               const std::string& assertions = {});
+    /// The launch has failed and this worker has counted for long enough.
+    bool surveyed();
+
+  private:
+    void record(int curesult, uint32_t lanes, const Instr& in, const std::string& what,
+                const std::string& assertions);
 };
 
 }  // namespace juice::softgpu

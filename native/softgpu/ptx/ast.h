@@ -36,7 +36,15 @@ struct Operand {
     std::vector<Operand> items;
 };
 
+/// A place in the source that PTX was made from, as .loc gives it. `parent` is the call, as a place
+/// too, where a function was inlined; -1 if there is none.
+struct Location {
+    uint32_t file = 0, line = 0, column = 0;
+    int32_t parent = -1;
+};
+
 struct Instruction {
+    std::string_view whole;  // from the guard to the semicolon
     std::string_view op;
     std::vector<std::string_view> mods;
     std::vector<Operand> operands;
@@ -44,6 +52,7 @@ struct Instruction {
     bool guardNegated = false;
     uint32_t scope = 0;
     uint32_t line = 0;
+    int32_t location = -1;  // index into Function::locations
 
     /// "ld.global.u32": how the instruction is named in messages.
     std::string text() const;
@@ -110,6 +119,7 @@ struct Function {
     std::vector<Label> labels;
     std::vector<TargetList> targets;
     std::vector<Instruction> code;
+    std::vector<Location> locations;
     uint32_t maxThreads = 0;  // .maxntid or .reqntid product, 0 if not given
 };
 
@@ -120,6 +130,7 @@ struct Module {
     std::vector<Variable> variables;
     std::vector<std::unique_ptr<Function>> functions;
     std::vector<std::pair<std::string_view, std::string_view>> aliases;  // name, aliased function
+    std::vector<std::pair<uint32_t, std::string_view>> files;            // of .loc: number, name
 };
 
 }  // namespace juice::softgpu::ptx

@@ -1,5 +1,6 @@
 #include "native/softgpu/ptx/body.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "native/softgpu/ptx/declare.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kMaxRegisters = 1 << 20;
 constexpr int kMaxDepth = 64;
+constexpr size_t kLocationsLookedAt = 64;
 
 /// A declared register, or a range of them: %r<100> has prefix "%r" and count 100.
 struct Range {
@@ -62,7 +64,8 @@ class Body {
         uint32_t line = at_.line();
         std::string_view word = at_.next().text;
         if (word == "reg") return registers();
-        if (word == "loc" || word == "file") return skipLineOf(line);
+        if (word == "loc") return location(line);
+        if (word == "file") return skipLineOf(line);
         if (word == "section") {
             while (!at_.done() && !at_.peek().is('{')) at_.next();
             return at_.skipBlock();
@@ -89,6 +92,37 @@ class Body {
             variable.scope = id;
             function_.variables.push_back(std::move(variable));
         }
+    }
+
+    /// ".loc file line column", perhaps with ", function_name name, inlined_at file line column".
+    void location(uint32_t line) {
+        Location place = position();
+        while (!at_.done() && at_.line() == line) {
+            if (at_.next().text == "inlined_at") place.parent = known(position(), true);
+        }
+        location_ = known(place, false);
+    }
+
+    Location position() {
+        Location place;
+        for (uint32_t* part : {&place.file, &place.line, &place.column}) {
+            *part = static_cast<uint32_t>(at_.size(UINT32_MAX));
+        }
+        return place;
+    }
+
+    /// The index of a place, which was named before or is new. Of the caller of an inlined function
+    /// nothing but its position is given: it is the place that was last named with that position.
+    int32_t known(const Location& place, bool anyParent) {
+        auto& all = function_.locations;
+        for (size_t back = 0; back < std::min(all.size(), kLocationsLookedAt); ++back) {
+            const Location& one = all[all.size() - 1 - back];
+            bool same = one.file == place.file && one.line == place.line &&
+                        one.column == place.column && (anyParent || one.parent == place.parent);
+            if (same) return static_cast<int32_t>(all.size() - 1 - back);
+        }
+        all.push_back(place);
+        return static_cast<int32_t>(all.size() - 1);
     }
 
     void skipLineOf(uint32_t line) {
@@ -171,6 +205,8 @@ class Body {
     void instruction(uint32_t id) {
         Instruction in;
         in.scope = id;
+        in.location = location_;
+        const char* start = at_.peek().text.data();
         if (at_.take('@')) {
             in.guardNegated = at_.take('!');
             uint32_t line = at_.line();
@@ -188,6 +224,7 @@ class Body {
             in.operands.push_back(operand(0));
             if (!at_.take(',') && !at_.peek().is(';')) at_.expect(';');
         }
+        in.whole = {start, static_cast<size_t>(at_.last().data() - start)};
         function_.code.push_back(std::move(in));
     }
 
@@ -318,6 +355,7 @@ class Body {
     Function& function_;
     Names outer_;
     std::vector<Names> scopes_;
+    int32_t location_ = -1;  // of the instructions that follow
 };
 
 }  // namespace

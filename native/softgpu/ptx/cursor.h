@@ -25,6 +25,9 @@ class Cursor {
         return token;
     }
 
+    /// The text of the token that was taken last.
+    std::string_view last() const { return tokens_[at_ == 0 ? 0 : at_ - 1].text; }
+
     bool take(char c) {
         if (!peek().is(c)) return false;
         next();

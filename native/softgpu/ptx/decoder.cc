@@ -36,7 +36,12 @@ FunctionDecoder::FunctionDecoder(const Function& function, const Symbols& symbol
       code_(code),
       constants_(constants),
       base_(static_cast<uint32_t>(code.instrs.size())),
+      firstLocation_(static_cast<int32_t>(code.locations.size())),
       registers_(function.registers) {
+    for (Location place : function.locations) {
+        if (place.parent >= 0) place.parent += firstLocation_;
+        code.locations.push_back({place.file, place.line, place.parent});
+    }
     layoutLocals();
 }
 
@@ -51,6 +56,7 @@ void FunctionDecoder::decode(FunctionCode& result) {
     Instruction last;
     last.op = "ret";
     last.line = function_.code.empty() ? function_.line : function_.code.back().line;
+    if (!function_.code.empty()) last.location = function_.code.back().location;
     decodeOne(last);
     resolveBranches();
     allocate(result);
@@ -216,12 +222,17 @@ Instr& FunctionDecoder::emit(Handler run, Ref dst, Ref a, Ref b, Ref c) {
     in.a = a;
     in.b = b;
     in.c = c;
-    in.line = in_->line;
     if (in_->guard >= 0) {
         in.guard = static_cast<Ref>(in_->guard);
         in.guardFlip = in_->guardNegated ? ~0u : 0;
     }
     code_.instrs.push_back(in);
+    Origin origin{in_->line, 0, static_cast<uint32_t>(in_->whole.size()), -1};
+    if (origin.bytes != 0) {
+        origin.begin = static_cast<uint32_t>(in_->whole.data() - code_.source->data());
+    }
+    if (in_->location >= 0) origin.location = firstLocation_ + in_->location;
+    code_.origins.push_back(origin);
     metas_.push_back({});
     if (code_.instrs.size() > (1u << 26)) refuse("the module is too large");
     return code_.instrs.back();

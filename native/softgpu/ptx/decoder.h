@@ -146,8 +146,9 @@ class FunctionDecoder {
     Code& code_;
     Constants& constants_;
     const Instruction* in_ = nullptr;
-    uint64_t taken_ = 0;  // bit n: modifier n is understood
-    uint32_t base_ = 0;   // index of our first instruction in code_.instrs
+    uint64_t taken_ = 0;         // bit n: modifier n is understood
+    uint32_t base_ = 0;          // index of our first instruction in code_.instrs
+    int32_t firstLocation_ = 0;  // and of our first place in code_.locations
     std::vector<Meta> metas_;
     std::vector<Type> registers_;  // declared ones, then temporaries
     int64_t carry_ = -1;

@@ -73,7 +73,8 @@ class Parser {
             if (at.integer() != 64) refuse(line, "only 64-bit addresses are supported");
             return;
         }
-        if (word == "loc" || word == "file") {
+        if (word == "file") return file(at, line);
+        if (word == "loc") {
             while (!at.done() && at.line() == line) at.next();
             return;
         }
@@ -105,6 +106,14 @@ class Parser {
         if (word == "shared") return variables(at, Space::shared, isExtern);
         if (word == "local") return variables(at, Space::local, isExtern);
         refuse(line, "." + std::string(word) + " is not supported by the software GPU");
+    }
+
+    /// ".file number "name"", perhaps with a time and a size.
+    void file(Cursor& at, uint32_t line) {
+        auto number = static_cast<uint32_t>(at.size(UINT32_MAX));
+        if (at.peek().kind != Tok::string) refuse(line, "expected a file name");
+        module_.files.emplace_back(number, at.next().text);
+        while (!at.done() && at.line() == line) at.next();
     }
 
     void variables(Cursor& at, Space space, bool isExtern) {

@@ -19,6 +19,8 @@ class Loaded : public Program {
     explicit Loaded(std::string_view ptx) {
         ptx::Module module = ptx::parse(ptx);
         code_.version = module.version;
+        code_.source = std::move(module.source);
+        for (const auto& [number, name] : module.files) code_.files[number] = std::string(name);
         ptx::Symbols symbols(module, code_, globals_);
         ptx::Constants constants;
         for (size_t i = 0; i < symbols.functionCount(); ++i) {

@@ -97,7 +97,7 @@ TEST(Spinning, stopsWhenCancelled) {
     TestMemory memory;
     bool cancel = true;
     Launch launch = launchOf(*program, memory, {4}, {64}, uint64_t{0}, uint64_t{0});
-    launch.cancel = &cancel;
+    launch.cancel[0] = &cancel;
     run(launch);
 
     program = load(wrap("LOOP: bar.sync 0; bra LOOP;"));

@@ -21,32 +21,90 @@ void expectFault(const LaunchResult& result, int code, const std::vector<std::st
 }
 
 TEST(Faults, badAddressesGive700AndNameTheThread) {
-    expectFault(
-        outcome("setp.ne.u32 %p1, %r1, 37; @%p1 exit;\nld.global.u32 %r2, [%rd2];", 0x1000), 700,
-        {"0x1128", "4 bytes", "kernel k", "thread (37,0,0)", "PTX line 12", "global access"});
-    // Just beyond the end of an allocation.
+    expectFault(outcome("setp.ne.u32 %p1, %r1, 37; @%p1 exit;\nld.global.u32 %r2, [%rd2];", 0x1000),
+                700,
+                {"error 700 (illegal address): read of 4 bytes of global memory at 0x1128",
+                 "null pointer", "kernel k, block (0,0,0), thread (37,0,0) and 1 other\n",
+                 "PTX line 12: ld.global.u32 %r2, [%rd2]"});
+}
+
+TEST(Faults, nameTheNearestAllocation) {
     auto program = load(wrap("st.global.u64 [%rd1], %rd2;"));
     TestMemory memory;
     auto* buffer = memory.allocate<uint64_t>(64);
-    expectFault(run(launchOf(*program, memory, {}, {65}, buffer, buffer)), 700,
-                {"thread (64,0,0)", "block (0,0,0)"});
+    LaunchResult result = run(launchOf(*program, memory, {}, {67}, buffer, buffer));
+    char place[32];
+    std::snprintf(place, sizeof place, "%p", static_cast<void*>(buffer));
+    expectFault(result, 700,
+                {"write of 8 bytes",
+                 "just past the end of the 512-byte allocation at " + std::string(place),
+                 "block (0,0,0), thread (64,0,0) and 2 others\n"});
+    result = run(launchOf(*program, memory, {}, {1}, buffer + 66, buffer));
+    expectFault(result, 700, {"16 bytes past the end of the 512-byte allocation"});
+    // The last of its bytes are missing.
+    result =
+        run(launchOf(*program, memory, {}, {1}, reinterpret_cast<char*>(buffer) + 508, buffer));
+    EXPECT_EQ(result.curesult, 716);
+    program = load(wrap("ld.global.v2.u64 {%rd4, %rd5}, [%rd1];"));
+    auto* odd = memory.allocate<uint8_t>(24);
+    ASSERT_EQ(reinterpret_cast<uint64_t>(odd) % 16, 0u);
+    result = run(launchOf(*program, memory, {}, {1}, odd + 16, buffer));
+    expectFault(result, 700, {"read of 16 bytes", "16 bytes into the 24-byte allocation"});
 }
 
 TEST(Faults, misalignedAddressesGive716) {
-    expectFault(outcome("ld.global.u32 %r2, [%rd2+2];", 0), 716, {"misaligned access of 4 bytes"});
+    expectFault(outcome("ld.global.u32 %r2, [%rd2+2];", 0), 716,
+                {"misaligned address", "read of 4 bytes", "not a multiple of 4"});
     expectFault(outcome("ld.global.v2.u64 {%rd4, %rd5}, [%rd1+8];", 0), 716, {"16 bytes"});
+    expectFault(
+        outcome(".shared .align 4 .b8 s[256]; mov.u32 %r2, s; st.shared.u32 [%r2+1], 1;", 0), 716,
+        {"write of 4 bytes of shared memory"});
 }
 
 TEST(Faults, sharedAndLocalMemoryEnd) {
     expectFault(
         outcome(".shared .align 4 .b8 s[256]; shl.b32 %r2, %r1, 3; st.shared.u32 [%r2], 1;", 0),
-        700, {"shared access of 4 bytes at 0x100", "256 bytes", "thread (32,0,0)"});
+        700,
+        {"write of 4 bytes of shared memory at 0x100, beyond the block's 256 bytes",
+         "thread (32,0,0) and 63 others"});
     expectFault(outcome(".local .align 4 .b8 l[16]; mov.u32 %r2, 16; st.local.u32 [%r2], 1;", 0),
-                700, {"local access"});
+                700, {"local memory at 0x10, beyond the thread's 16 bytes"});
+}
+
+TEST(Faults, genericAddressesFindTheirWindowsEnds) {
+    expectFault(
+        outcome(".shared .align 8 .b8 s[64]; cvta.shared.u64 %rd4, 64; ld.u32 %r2, [%rd4];", 0),
+        700, {"shared memory", "64 bytes"});
+    expectFault(outcome("mov.u64 %rd4, 0; ld.u32 %r2, [%rd4+24];", 0), 700,
+                {"at 0x18, a null pointer"});
+}
+
+TEST(Faults, atomicsOnLocalMemoryGive717) {
+    const std::string kBody =
+        ".local .align 4 .b8 l[16]; mov.u64 %rd4, l; cvta.local.u64 %rd5, %rd4;\n"
+        "atom.add.u32 %r2, [%rd5], 1;";
+    expectFault(outcome(kBody, 0), 717,
+                {"invalid address space", "atomic operation of 4 bytes of local memory"});
 }
 
 TEST(Faults, trapsEndTheLaunch) {
-    expectFault(outcome("setp.eq.u32 %p1, %r1, 5; @%p1 trap;", 0), 719, {"trap", "thread (5,0,0)"});
+    expectFault(outcome("setp.eq.u32 %p1, %r1, 5; @%p1 trap;", 0), 719,
+                {"trap", "thread (5,0,0) and 1 other", "@%p1 trap"});
+}
+
+TEST(Faults, callsThroughBadPointersGive718) {
+    expectFault(outcome("mov.u64 %rd4, 0; p: .callprototype _ (); call %rd4, (), p;", 0), 718,
+                {"invalid program counter", "0x0"});
+}
+
+TEST(Faults, endlessRecursionOverflowsTheStack) {
+    const std::string kDeep =
+        ".func deep(.param .b32 n) { .reg .b32 %a<4>; .reg .pred %q; .local .align 4 .b8 l[64];\n"
+        "ld.param.u32 %a1, [n]; add.s32 %a2, %a1, 1; { .param .b32 p0; st.param.b32 [p0], %a2;\n"
+        "call.uni deep, (p0); } ret; }\n";
+    expectFault(
+        outcome("{ .param .b32 p0; st.param.b32 [p0], %r1; call.uni deep, (p0); }", 0, kDeep), 719,
+        {"stack overflow", "kernel k in deep"});
 }
 
 TEST(Faults, assertionsGive710WithTheirText) {
@@ -55,15 +113,47 @@ TEST(Faults, assertionsGive710WithTheirText) {
         ".param .b64 c) .noreturn;\n"
         ".global .align 1 .b8 message[4] = {120, 62, 48, 0};\n"
         ".global .align 1 .b8 file[4] = {97, 46, 99, 0};\n";
-    expectFault(
-        outcome(
-            "mov.u64 %rd4, message; mov.u64 %rd5, file;\n"
-            "{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;\n"
-            "st.param.b64 [p0], %rd4; st.param.b64 [p1], %rd5; st.param.b32 [p2], 42;\n"
-            "st.param.b64 [p3], %rd5; st.param.b64 [p4], 1;\n"
-            "call.uni __assertfail, (p0, p1, p2, p3, p4); }",
-            0, kAssert),
-        710, {"assertion `x>0` failed at a.c:42"});
+    LaunchResult result = outcome(
+        "setp.lt.u32 %p1, %r1, 62; @%p1 exit;\n"
+        "mov.u64 %rd4, message; mov.u64 %rd5, file;\n"
+        "{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;\n"
+        "st.param.b64 [p0], %rd4; st.param.b64 [p1], %rd5; st.param.b32 [p2], 42;\n"
+        "st.param.b64 [p3], %rd5; st.param.b64 [p4], 1;\n"
+        "call.uni __assertfail, (p0, p1, p2, p3, p4); }",
+        0, kAssert);
+    expectFault(result, 710, {"assertion `x>0` failed at a.c:42", "and 3 others"});
+    // The words of CUDA's runtime, a line for each thread.
+    for (const char* line :
+         {"a.c:42: a.c: block: [0,0,0], thread: [62,0,0] Assertion `x>0` failed.\n",
+          "a.c:42: a.c: block: [1,0,0], thread: [63,0,0] Assertion `x>0` failed.\n"}) {
+        EXPECT_NE(result.assertions.find(line), std::string::npos) << result.assertions;
+    }
+}
+
+TEST(Faults, nameTheSourceAndThoseItWasInlinedInto) {
+    const std::string kBody =
+        ".loc 1 8 3\n.loc 1 4 73, function_name $L__info_string0, inlined_at 1 8 3\n"
+        "mov.u64 %rd4, 8;\nld.global.f32 \t%f2, \n [%rd4];\n.loc 1 9 1\n";
+    expectFault(outcome(kBody, 0, ".file 1 \"dir/saxpy.cu\", 123, 456\n"), 700,
+                {"\n  dir/saxpy.cu:4 in dir/saxpy.cu:8, PTX line ", ": ld.global.f32 %f2, [%rd4]"});
+}
+
+TEST(Faults, nameKernelsAsTheirSourceDoes) {
+    auto program = load(std::string(kHead) +
+                        ".visible .entry _Z5saxpyifPKfPf() { .reg .b64 %a; mov.u64 %a, 8;\n"
+                        "st.global.u64 [%a], %a; ret; }");
+    TestMemory memory;
+    expectFault(run(launchOf(*program, memory, {}, {1})), 700,
+                {"kernel saxpy(int, float, float const*, float*) (_Z5saxpyifPKfPf)"});
+}
+
+TEST(Faults, doNotWaitForThreadsThatSpin) {
+    // One thread does wrong, and the others wait for what it would have written: first at a
+    // barrier, then in a loop.
+    const std::string kWrong = "setp.eq.u32 %p1, %r1, 3; @%p1 ld.global.u32 %r2, [%rd3];\n";
+    expectFault(outcome(kWrong + "bar.sync 0;", 0), 700, {"thread (3,0,0) and 1 other"});
+    expectFault(outcome(kWrong + "LOOP: ld.global.u32 %r3, [%rd1]; bra LOOP;", 0), 700,
+                {"thread (3,0,0) and"});
 }
 
 TEST(Faults, doNotTouchWhatOtherLanesWroteBefore) {

@@ -30,6 +30,14 @@ class TestMemory : public MemoryMap {
         return address < end ? std::pair{after->first, end} : std::pair<uint64_t, uint64_t>{0, 0};
     }
 
+    NearbyMemory nearest(uint64_t address) const override {
+        std::lock_guard lock(mutex_);
+        auto after = ranges_.upper_bound(address);
+        if (after == ranges_.begin()) return {};
+        --after;
+        return {NearbyMemory::State::live, after->first, after->first + after->second.size()};
+    }
+
     /// A buffer of `count` values, zero but for `values`.
     template <class T>
     T* allocate(size_t count, const std::vector<T>& values = {}) {

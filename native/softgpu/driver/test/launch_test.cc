@@ -189,6 +189,25 @@ TEST_F(Faults, StopTheOtherKernelsOfTheContext) {
     EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS) << "it returns at all";
 }
 
+TEST_F(Faults, AreReportedWithTheMemoryThatWasFreed) {
+    const CUdeviceptr kept = allocate(4096);
+    CUdeviceptr gone = allocate(1000);
+    EXPECT_OK(cuMemFree_v2(gone));
+    CUdeviceptr inside = gone + 40;
+    uint32_t value = 1;
+    testing::internal::CaptureStderr();
+    EXPECT_OK(launch("store", {&inside, &value}));
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_NE(kept, gone);
+    SOFTWARE_GPU_ONLY();
+    for (const char* part : {"juice softgpu: error 700", "write of 4 bytes of global memory",
+                             "40 bytes into the 1000-byte allocation", "which was freed",
+                             "kernel store", "st.global.u32 [%rd2], %r1"}) {
+        EXPECT_NE(report.find(part), std::string::npos) << report << "lacks " << part;
+    }
+}
+
 TEST_F(Faults, AreToldToCallbacksAndSkipHostFunctions) {
     static CUresult told;
     static bool called;
