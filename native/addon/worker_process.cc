@@ -161,6 +161,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
     std::vector<char*> out;
+    out.reserve(strings.size() + 1);
     for (std::string& s : strings) out.push_back(s.data());
     out.push_back(nullptr);
     return out;

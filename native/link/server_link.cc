@@ -76,7 +76,7 @@ Server::Server(Options options, uint8_t arena, uint32_t clientPid)
       clientPid_(clientPid),
       onEnding_(std::move(options.onEnding)),
       staging_(
-          std::move(options.slots),
+          options.slots,
           [this](uint64_t bytes, uint64_t transfer) { sendFrame(creditFrame(bytes, transfer)); }),
       stream_(*this, From::client, 0),
       writer_(staging_) {}

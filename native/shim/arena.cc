@@ -106,8 +106,10 @@ bool populate(uint64_t address, uint64_t size) {
 
 void depopulate(uint64_t address, uint64_t size) {
     const Pages pages = pagesOf(address, size);
+    // Where it fails the pages stay, which costs memory only.
     if (contains(pages.begin, pages.size))
-        mmap(at(pages.begin), pages.size, PROT_NONE, kReserve | MAP_FIXED, -1, 0);
+        static_cast<void>(
+            mmap(at(pages.begin), pages.size, PROT_NONE, kReserve | MAP_FIXED, -1, 0));
     else
         munmap(at(pages.begin), pages.size);
 }

@@ -44,11 +44,12 @@ class Connection {
     bool open(const char* path) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        if (std::strlen(path) >= sizeof address.sun_path) {
+        const size_t length = std::strlen(path);
+        if (length >= sizeof address.sun_path) {
             errno = ENAMETOOLONG;
             return false;
         }
-        std::strcpy(address.sun_path, path);
+        std::memcpy(address.sun_path, path, length + 1);
         fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd_ < 0) return false;
         int done = 0;

@@ -139,8 +139,8 @@ void send(Worker& worker, uint64_t transfer, uint64_t size, std::shared_ptr<Pack
     worker.link.sendPiece(transfer, ordinal, 0, data, size, [packed = std::move(packed)] {});
 }
 
-CUresult finish(Incoming& in, const Copy& copy, std::shared_ptr<Packed> packed,
-                std::shared_ptr<Mirror> mirror) {
+CUresult finish(Incoming& in, const Copy& copy, const std::shared_ptr<Packed>& packed,
+                const std::shared_ptr<Mirror>& mirror) {
     Worker& worker = in.worker();
     const CUcontext context = worker.context()->handle;
     if (copy.target == Place::device) {
@@ -204,7 +204,7 @@ CUresult custom_cuMemcpy3DAsync_v2(Incoming& in) {
     if (copy.source == Place::inlined) std::memcpy(memory, copy.inlined.data(), copy.bytes);
     const CUDA_MEMCPY3D described = describe(copy, memory);
     result = in.driver().cuMemcpy3DAsync_v2(&described, copy.stream);
-    return result == CUDA_SUCCESS ? finish(in, copy, std::move(packed), std::move(mirror)) : result;
+    return result == CUDA_SUCCESS ? finish(in, copy, packed, mirror) : result;
 }
 
 }  // namespace juice::worker

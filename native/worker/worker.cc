@@ -143,7 +143,7 @@ CUresult Worker::poll(const std::function<CUresult()>& query) const {
     }
 }
 
-CUresult Worker::runBlocking(Incoming& in, std::function<CUresult(Writer&)> job) {
+CUresult Worker::runBlocking(Incoming& in, const std::function<CUresult(Writer&)>& job) {
     if (severalThreads_ && context_ != nullptr) {
         const wire::Header header = in.header();
         const bool started = helpers_.run([this, header, job, context = context_] {
@@ -161,7 +161,7 @@ CUresult Worker::runBlocking(Incoming& in, std::function<CUresult(Writer&)> job)
     return job(in.out());
 }
 
-CUresult Worker::awaitStream(Incoming& in, CUstream stream, Then then) {
+CUresult Worker::awaitStream(Incoming& in, CUstream stream, const Then& then) {
     const CUresult polled = poll([&] { return driver.cuStreamQuery(stream); });
     if (polled != CUDA_ERROR_NOT_READY) return then(polled, in.out());
     if (!severalThreads_)

@@ -48,9 +48,9 @@ class Worker {
     /// results)`: here, or on a helper thread when there are other client threads, who must not
     /// wait.
     using Then = std::function<CUresult(CUresult, Writer&)>;
-    CUresult awaitStream(Incoming& in, CUstream stream, Then then);
+    CUresult awaitStream(Incoming& in, CUstream stream, const Then& then);
     /// Runs a job that blocks: here, or on a helper thread in the same context.
-    CUresult runBlocking(Incoming& in, std::function<CUresult(Writer&)> job);
+    CUresult runBlocking(Incoming& in, const std::function<CUresult(Writer&)>& job);
     /// Polls until `ready` says other than not ready, for as long as one thread may keep all others
     /// waiting.
     CUresult poll(const std::function<CUresult()>& query) const;

@@ -10,7 +10,7 @@ namespace {
 
 template <typename T>
 CUresult answer(void* data, T value) {
-    std::memcpy(data, &value, sizeof(value));
+    std::memcpy(data, &value, sizeof(T));
     return CUDA_SUCCESS;
 }
 

@@ -174,7 +174,7 @@ Environment environment() {
 }
 
 std::vector<DeviceSettings> visibleDevices(const Environment& environment) {
-    const std::vector<DeviceSettings> all = allDevices(environment);
+    std::vector<DeviceSettings> all = allDevices(environment);
     if (!environment.visible) return all;
     std::vector<DeviceSettings> visible;
     for (const std::string& entry : split(*environment.visible)) {

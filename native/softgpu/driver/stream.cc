@@ -84,7 +84,7 @@ Fence Stream::submit(Task task) {
     return enqueue(std::move(task), nullptr);
 }
 
-void Stream::run(std::function<void()> work) {
+void Stream::run(const std::function<void()>& work) {
     bool inlined = false;
     const Fence done = enqueue({work, {}, false}, &inlined);
     if (!inlined) {

@@ -45,7 +45,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     /// Appends work; the fence tells when it has ended. Never blocks.
     Fence submit(Task task);
     /// Appends work and returns when it has ended. Runs it right here when nothing is before it.
-    void run(std::function<void()> work);
+    void run(const std::function<void()>& work);
     /// Has everything that was submitted ended? (Of a legacy stream: and all that it waits for.)
     bool idle() const;
     /// Returns when everything that was submitted has ended, likewise.

@@ -12,8 +12,13 @@ namespace juice::softgpu {
 /// Every single-precision operation that makes a NaN makes this one.
 inline constexpr uint32_t kNan32 = 0x7fffffff;
 
+template <class T>
+JUICE_LOOP bool isNan(T value) {
+    return __builtin_isnan(value);
+}
+
 JUICE_LOOP float canonical(float value) {
-    return value == value ? value : __builtin_bit_cast(float, kNan32);
+    return isNan(value) ? __builtin_bit_cast(float, kNan32) : value;
 }
 JUICE_LOOP double canonical(double value) {
     return value;

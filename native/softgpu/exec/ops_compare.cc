@@ -51,7 +51,7 @@ struct Ge {
 struct Number {
     template <class T>
     JUICE_LOOP bool operator()(T a, T b) const {
-        return a == a && b == b;
+        return !isNan(a) && !isNan(b);
     }
 };
 /// "unordered or ...": the negation of the opposite ordered test.

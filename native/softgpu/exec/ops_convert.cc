@@ -127,7 +127,7 @@ constexpr auto kFloatToInt = [](S a) -> D {
     if constexpr (Ftz) a = flush(a);
     a = integral<Mode>(a);
     using Limits = std::numeric_limits<D>;
-    if (a != a) {
+    if (isNan(a)) {
         // NaN: zero, but for 64-bit sources or results the value with only the top bit set.
         if (sizeof(D) < 8 && sizeof(S) < 8) return 0;
         return static_cast<D>(1ull << (8 * sizeof(D) - 1));
@@ -243,8 +243,8 @@ constexpr auto kWiden = [](uint16_t a) {
 
 template <bool Brain, class S, Direction Way, bool Relu, bool Finite>
 constexpr auto kNarrow = [](S a) -> uint16_t {
-    if (Relu && !(a > 0)) return a != a ? 0x7fff : 0;
-    if (sizeof(S) == 8 && !Brain && a != a) {
+    if (Relu && !(a > 0)) return isNan(a) ? 0x7fff : 0;
+    if (sizeof(S) == 8 && !Brain && isNan(a)) {
         // From f64 a NaN keeps its sign and upper bits.
         auto bits = __builtin_bit_cast(uint64_t, static_cast<double>(a));
         return static_cast<uint16_t>((bits >> 48 & 0x8000) | 0x7e00 | (bits >> 42 & 0x1ff));

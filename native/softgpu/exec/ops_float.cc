@@ -21,8 +21,8 @@ constexpr auto kDiv = [](T a, T b) { return a / b; };
 template <class T>
 constexpr auto kFma = [](T a, T b, T c) {
     // Of several f64 NaN operands the second counts first, then the third.
-    if (sizeof(T) == 8 && b != b) return b + b;
-    if (sizeof(T) == 8 && c != c) return c + c;
+    if (sizeof(T) == 8 && isNan(b)) return b + b;
+    if (sizeof(T) == 8 && isNan(c)) return c + c;
     return fused(a, b, c);
 };
 template <class T>
@@ -38,35 +38,35 @@ constexpr auto kSqrt = [](T a) {
 // min and max of PTX: the number wins over a NaN, and -0 is less than +0.
 template <class T>
 constexpr auto kMin = [](T a, T b) {
-    if (a != a) return b;
-    if (b != b) return a;
+    if (isNan(a)) return b;
+    if (isNan(b)) return a;
     if (a == b) return std::signbit(a) ? a : b;
     return a < b ? a : b;
 };
 template <class T>
 constexpr auto kMax = [](T a, T b) {
-    if (a != a) return b;
-    if (b != b) return a;
+    if (isNan(a)) return b;
+    if (isNan(b)) return a;
     if (a == b) return std::signbit(a) ? b : a;
     return a > b ? a : b;
 };
 template <class T>
 constexpr auto kMinNan = [](T a, T b) {
-    return a != a ? a : b != b ? b : kMin<T>(a, b);
+    return isNan(a) ? a : isNan(b) ? b : kMin<T>(a, b);
 };
 template <class T>
 constexpr auto kMaxNan = [](T a, T b) {
-    return a != a ? a : b != b ? b : kMax<T>(a, b);
+    return isNan(a) ? a : isNan(b) ? b : kMax<T>(a, b);
 };
 
 template <class T>
 constexpr auto kAbs = [](T a) {
     T size = sizeof(T) == 4 ? static_cast<T>(__builtin_fabsf(static_cast<float>(a)))
                             : static_cast<T>(__builtin_fabs(a));
-    return a != a ? a + a : size;  // a NaN keeps its sign
+    return isNan(a) ? a + a : size;  // a NaN keeps its sign
 };
 template <class T>
-constexpr auto kNeg = [](T a) { return a != a ? a + a : -a; };
+constexpr auto kNeg = [](T a) { return isNan(a) ? a + a : -a; };
 
 // The approximate functions, computed in double and rounded: well within the manual's bounds.
 // Division by a very large divisor gives 0 there, so it does here.
@@ -99,7 +99,7 @@ constexpr auto kRsqrtApproxFtz64 = [](double a) {
     return upperHalf(1.0 / std::sqrt(flush(upperHalf(a))));
 };
 constexpr auto kRsqrtApprox64 = [](double a) {
-    return a != a ? a + a : upperHalf(1.0 / std::sqrt(a));
+    return isNan(a) ? a + a : upperHalf(1.0 / std::sqrt(a));
 };
 
 constexpr auto kCopysign32 = [](uint32_t a, uint32_t b) {
@@ -276,9 +276,9 @@ bool testOf(uint32_t test, T value) {
         case 1:
             return std::isinf(value);
         case 2:
-            return value == value;
+            return !isNan(value);
         case 3:
-            return value != value;
+            return isNan(value);
         case 4:  // zeros count
             return std::isfinite(value) && std::fpclassify(value) != FP_SUBNORMAL;
         default:

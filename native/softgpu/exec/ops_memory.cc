@@ -161,6 +161,7 @@ void decodeLoad(FunctionDecoder& d) {
     if (run == nullptr) d.unsupported("a register of this width");
     FunctionDecoder::Address address = d.address(d.operand(1), space);
     std::vector<Ref> results;
+    results.reserve(items.size());
     for (const Operand& item : items) results.push_back(d.target(item, bitsType(width)));
     setAddress(d.emit(run, n == 1 ? results[0] : kNoRef, address.base), address);
     if (n > 1) d.setMore(results, {});

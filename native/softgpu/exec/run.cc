@@ -83,6 +83,7 @@ void work(Grid& grid, BlockQueue& queue) {
     x.code = grid.code;
     x.bases[1] = grid.code->constants.data();
     std::unique_ptr<Block> block;
+    // NOLINTNEXTLINE(bugprone-use-after-move): each turn gives the block back or takes another
     while (!grid.cancelled() && (block = queue.next(std::move(block))) != nullptr) {
         // Allocations may have gone since the last block; the map says.
         const MemoryMap* memory = grid.launch->memory;
