@@ -34,9 +34,19 @@ struct GlobalInfo {
     size_t size = 0;
     size_t align = 1;
     bool constant = false;
-    /// Where it lives; allocated by Program::load and freed with the program.
+    bool managed = false;  // declared .attribute(.managed)
+    /// Where it lives; allocated by Program::load and freed with the program, unless it was placed.
     uint64_t address = 0;
 };
+
+/// Where a managed variable lives, which several programs may share. `fresh`: nobody has given it
+/// its initial value yet.
+struct ManagedPlace {
+    uint64_t address = 0;
+    bool fresh = true;
+};
+using PlaceManaged =
+    std::function<ManagedPlace(const std::string& name, size_t size, size_t align)>;
 
 /// A kernel (.entry). The pointer stays valid as long as its Program.
 struct Kernel {
@@ -84,7 +94,10 @@ class Program {
   public:
     virtual ~Program() = default;
     /// Parses PTX text (not necessarily NUL-terminated). Returns null and fills `error` on refusal.
-    static std::unique_ptr<Program> load(std::string_view ptx, LoadError& error);
+    /// `managed` places managed variables, in zeroed memory that the launches' memory maps know;
+    /// where it is empty they live among the others.
+    static std::unique_ptr<Program> load(std::string_view ptx, LoadError& error,
+                                         const PlaceManaged& managed = {});
     virtual const std::vector<std::unique_ptr<Kernel>>& kernels() const = 0;
     virtual const std::vector<GlobalInfo>& globals() const = 0;
 };

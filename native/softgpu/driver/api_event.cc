@@ -40,11 +40,15 @@ constexpr DefaultStream kPerThread = DefaultStream::perThread;
 CUresult cuEventCreate(CUevent* out, unsigned int flags) {
     return withContext([&](Context& context) -> CUresult {
         if (out == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<SharedEvent> shared;
         if ((flags & CU_EVENT_INTERPROCESS) != 0) {
-            const bool untimed = (flags & CU_EVENT_DISABLE_TIMING) != 0;
-            return untimed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+            // The clocks of two processes are not compared.
+            if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
+            shared = SharedEvent::create(context.device().uuid());
+            if (!shared) return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        auto* event = Registry<Event>::instance().add(std::make_shared<Event>(context, flags));
+        auto* event = Registry<Event>::instance().add(
+            std::make_shared<Event>(context, flags, std::move(shared)));
         *out = reinterpret_cast<CUevent>(event);
         return CUDA_SUCCESS;
     });

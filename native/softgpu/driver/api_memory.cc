@@ -1,4 +1,4 @@
-// Memory: allocation, host memory, managed memory.
+// Memory: allocation, host memory.
 #include <sys/mman.h>
 
 #include "native/softgpu/driver/guard.h"
@@ -112,18 +112,6 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr po
     });
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t size, unsigned int flags) {
-    return withContext([&](Context& context) {
-        const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST;
-        if (pointer == nullptr || !known) return CUDA_ERROR_INVALID_VALUE;
-        uint64_t address = 0;
-        const CUresult result =
-            space().allocate(context, size, MemoryKind::managed, flags, address);
-        if (result == CUDA_SUCCESS) *pointer = address;
-        return result;
-    });
-}
-
 // Host memory. Its device pointer is its address.
 
 CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
@@ -212,56 +200,4 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
         *flags = found->flags;
         return CUDA_SUCCESS;
     });
-}
-
-// Managed memory never moves here, so advice and prefetching are accepted and change nothing.
-
-CUresult cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUdevice) {
-    return withContext([&](Context&) {
-        const auto found = space().find(pointer);
-        const bool known =
-            advice >= CU_MEM_ADVISE_SET_READ_MOSTLY && advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY;
-        if (!found || found->kind != MemoryKind::managed || size > found->end() - pointer ||
-            !known) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        return CUDA_SUCCESS;
-    });
-}
-
-CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUmemLocation) {
-    return cuMemAdvise(pointer, size, advice, 0);
-}
-
-namespace {
-
-CUresult prefetch(CUdeviceptr pointer, size_t size, CUstream stream, DefaultStream meaning) {
-    return withStream(stream, meaning, [&](Stream& on) {
-        const auto found = space().find(pointer);
-        if (!found || found->kind != MemoryKind::managed || size > found->end() - pointer) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        on.submit({});
-        return CUDA_SUCCESS;
-    });
-}
-
-}  // namespace
-
-CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice, CUstream stream) {
-    return prefetch(pointer, size, stream, DefaultStream::legacy);
-}
-
-CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr pointer, size_t size, CUdevice, CUstream stream) {
-    return prefetch(pointer, size, stream, DefaultStream::perThread);
-}
-
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t size, CUmemLocation, unsigned int,
-                               CUstream stream) {
-    return prefetch(pointer, size, stream, DefaultStream::legacy);
-}
-
-CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr pointer, size_t size, CUmemLocation, unsigned int,
-                                    CUstream stream) {
-    return prefetch(pointer, size, stream, DefaultStream::perThread);
 }

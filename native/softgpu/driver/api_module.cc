@@ -219,10 +219,18 @@ CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* size, CUlibrary handle
     });
 }
 
-/// Managed variables are refused when their module is loaded, so a library never has one.
-CUresult cuLibraryGetManaged(CUdeviceptr*, size_t*, CUlibrary handle, const char* name) {
-    return withLibrary(handle, [&](Library&) {
-        return name == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+/// Managed variables are the same in all contexts, and there before any.
+CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* size, CUlibrary handle,
+                             const char* name) {
+    return withLibrary(handle, [&](Library& library) -> CUresult {
+        if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const GlobalInfo* const global = library.code().global(name);
+        if (global == nullptr || !global->managed) return CUDA_ERROR_NOT_FOUND;
+        if (const auto context = ContextStack::ofThread().current(); context && context->active()) {
+            std::shared_ptr<Module> module;
+            if (const CUresult failed = library.moduleIn(*context, module)) return failed;
+        }
+        return globalIn(library.code(), name, address, size);
     });
 }
 

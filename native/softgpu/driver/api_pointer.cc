@@ -18,7 +18,7 @@ CUresult answer(void* data, T value) {
 CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
                const Allocation& memory) {
     const bool host = isHostKind(memory.kind);
-    const bool managed = memory.kind == MemoryKind::managed;
+    const bool managed = isManagedKind(memory.kind);
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
             // Memory of a pool is the device's.
@@ -62,6 +62,8 @@ CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
             return answer<unsigned long long>(data, 0);
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+            return answer<int>(data,
+                               memory.kind == MemoryKind::device && memory.pool == nullptr ? 1 : 0);
         case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
         case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
             return answer<int>(data, 0);

@@ -113,14 +113,6 @@ unsigned long long idOf(const Stream& stream) {
     return stream.id();
 }
 
-/// Attaching moves managed memory between owners; here it has one home and stays there.
-CUresult attach(CUstream handle, DefaultStream meaning) {
-    return withStream(handle, meaning, [](Stream& stream) {
-        stream.submit({});
-        return CUDA_SUCCESS;
-    });
-}
-
 }  // namespace
 
 CUresult cuStreamCreateWithPriority(CUstream* out, unsigned int flags, int priority) {
@@ -226,11 +218,4 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
 }
 CUresult cuStreamGetId_ptsz(CUstream handle, unsigned long long* id) {
     return ask(handle, kPerThread, id, idOf);
-}
-
-CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr, size_t, unsigned int) {
-    return attach(handle, kLegacy);
-}
-CUresult cuStreamAttachMemAsync_ptsz(CUstream handle, CUdeviceptr, size_t, unsigned int) {
-    return attach(handle, kPerThread);
 }

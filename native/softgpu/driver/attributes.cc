@@ -1,6 +1,6 @@
 // What cuDeviceGetAttribute answers. The shape is that of a device of compute capability 9.0; where
 // the software GPU lacks something the answer says so, and nothing is claimed for show: no
-// textures, no clusters, no virtual memory management, no IPC.
+// textures, no clusters, no virtual memory management.
 #include <fstream>
 #include <map>
 #include <string>
@@ -63,6 +63,9 @@ const std::map<int, int>& common() {
         {CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+        {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1},
+        {CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1},
+        {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2},
         {CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1},

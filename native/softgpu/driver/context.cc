@@ -175,7 +175,8 @@ bool Context::disablePeer(const Device& device) {
 std::pair<uint64_t, uint64_t> Context::rangeOf(uint64_t address) const {
     const auto found = AddressSpace::instance().find(address);
     if (!found) return {0, 0};
-    if (found->kind == MemoryKind::device && found->device != device_.ordinal()) {
+    const bool everybodys = isHostKind(found->kind) || isManagedKind(found->kind);
+    if (!everybodys && found->device != device_.ordinal()) {
         const std::lock_guard lock(state_);
         if (!peers_.contains(found->device)) return {0, 0};
     }

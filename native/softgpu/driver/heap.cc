@@ -12,11 +12,11 @@ size_t roundUp(size_t size, size_t to) {
     return (size + to - 1) / to * to;
 }
 
-/// Maps `size` bytes aligned to a whole block; 0 when the system refuses.
-uint64_t mapAligned(size_t size) {
+/// Finds room for `size` bytes aligned to a whole block and holds it; 0 when the system refuses.
+uint64_t holdAligned(size_t size) {
     const size_t room = size + Heap::kBlock;
-    void* const mapped = mmap(nullptr, room, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const mapped =
+        mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) return 0;
     const auto start = reinterpret_cast<uint64_t>(mapped);
     const uint64_t aligned = roundUp(start, Heap::kBlock);
@@ -26,6 +26,18 @@ uint64_t mapAligned(size_t size) {
     return aligned;
 }
 
+/// The file's range, or memory of this process alone for a file of -1; 0 when the system refuses.
+uint64_t mapAligned(size_t size, int file, uint64_t offset) {
+    const uint64_t base = holdAligned(size);
+    if (base == 0) return 0;
+    const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void* const mapped = mmap(reinterpret_cast<void*>(base), size, PROT_READ | PROT_WRITE,
+                              kind | MAP_FIXED | MAP_NORESERVE, file, static_cast<off_t>(offset));
+    if (mapped != MAP_FAILED) return base;
+    munmap(reinterpret_cast<void*>(base), size);
+    return 0;
+}
+
 uint64_t nextBlockId() {
     static std::atomic<uint64_t> next{1};
     return next++;
@@ -33,24 +45,42 @@ uint64_t nextBlockId() {
 
 }  // namespace
 
-Heap::Heap(std::function<bool(size_t)> grow, std::function<void(size_t)> shrink)
-    : grow_(std::move(grow)), shrink_(std::move(shrink)) {}
+Heap::Heap(std::function<bool(size_t)> grow, std::function<void(size_t)> shrink,
+           std::shared_ptr<Backing> backing, size_t alignment)
+    : grow_(std::move(grow)),
+      shrink_(std::move(shrink)),
+      backing_(std::move(backing)),
+      alignment_(alignment) {}
 
 Heap::~Heap() {
+    // The backing's memory goes with its file: what is on loan from it must stay as it is.
     for (const auto& [base, block] : blocks_) {
         munmap(reinterpret_cast<void*>(base), block.size);
         shrink_(block.size);
     }
 }
 
+size_t Heap::rounded(size_t size) const {
+    return roundUp(size, size > kMaxShared ? kBlock : alignment_);
+}
+
+void Heap::removeBlock(Blocks::iterator at) {
+    munmap(reinterpret_cast<void*>(at->first), at->second.size);
+    if (backing_) backing_->give(at->second.offset, at->second.size);
+    shrink_(at->second.size);
+    blocks_.erase(at);
+}
+
 std::optional<Heap::Blocks::iterator> Heap::addBlock(size_t size) {
     if (!grow_(size)) return std::nullopt;
-    const uint64_t base = mapAligned(size);
+    const auto offset = backing_ ? backing_->take(size) : std::optional<uint64_t>(0);
+    const uint64_t base = offset ? mapAligned(size, backing_ ? backing_->file() : -1, *offset) : 0;
     if (base == 0) {
+        if (backing_ && offset) backing_->give(*offset, size);
         shrink_(size);
         return std::nullopt;
     }
-    const auto at = blocks_.emplace(base, Block{size, nextBlockId(), 0, {}}).first;
+    const auto at = blocks_.emplace(base, Block{size, nextBlockId(), *offset, 0, {}}).first;
     at->second.holes[base] = size;
     return at;
 }
@@ -70,18 +100,19 @@ std::optional<uint64_t> Heap::cut(Block& block, size_t size) {
 std::optional<Piece> Heap::allocate(size_t size) {
     if (size > SIZE_MAX - 2 * kBlock) return std::nullopt;
     const bool alone = size > kMaxShared;
-    const size_t rounded = roundUp(size, alone ? kBlock : kAlignment);
+    const size_t taken = rounded(size);
     const auto piece = [](Blocks::iterator at, uint64_t address) {
-        return Piece{address, at->first, at->second.size, at->second.id};
+        const Block& block = at->second;
+        return Piece{address, at->first, block.size, block.id, block.offset + address - at->first};
     };
     if (!alone) {
         for (auto at = blocks_.begin(); at != blocks_.end(); ++at) {
-            if (const auto address = cut(at->second, rounded)) return piece(at, *address);
+            if (const auto address = cut(at->second, taken)) return piece(at, *address);
         }
     }
-    const auto at = addBlock(alone ? rounded : kBlock);
+    const auto at = addBlock(alone ? taken : kBlock);
     if (!at) return std::nullopt;
-    return piece(*at, *cut((*at)->second, rounded));
+    return piece(*at, *cut((*at)->second, taken));
 }
 
 void Heap::release(uint64_t address, size_t size) {
@@ -89,17 +120,15 @@ void Heap::release(uint64_t address, size_t size) {
     if (at == blocks_.begin()) return;
     --at;
     Block& block = at->second;
-    const size_t rounded = roundUp(size, size > kMaxShared ? kBlock : kAlignment);
-    block.used -= rounded;
+    const size_t taken = rounded(size);
+    block.used -= taken;
     if (block.used == 0) {
-        munmap(reinterpret_cast<void*>(at->first), block.size);
-        shrink_(block.size);
-        blocks_.erase(at);
+        removeBlock(at);
         return;
     }
     // Join with the neighbouring holes.
     uint64_t start = address;
-    uint64_t end = address + rounded;
+    uint64_t end = address + taken;
     auto after = block.holes.lower_bound(start);
     if (after != block.holes.end() && after->first == end) {
         end += after->second;

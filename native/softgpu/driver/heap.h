@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+
+#include "native/softgpu/driver/backing.h"
 
 namespace juice::softgpu {
 
@@ -16,6 +19,7 @@ struct Piece {
     uint64_t block = 0;  // base address of its block
     size_t blockSize = 0;
     uint64_t blockId = 0;  // never reused in this process
+    uint64_t offset = 0;   // of the piece in the heap's backing, if it has one
 };
 
 /// Not thread-safe: its owner locks.
@@ -27,13 +31,18 @@ class Heap {
     static constexpr size_t kMaxShared = size_t{1} << 20;
 
     /// `grow(bytes)` is asked before a block is mapped and may refuse; `shrink(bytes)` is told when
-    /// one was unmapped.
-    Heap(std::function<bool(size_t)> grow, std::function<void(size_t)> shrink);
+    /// one was unmapped. Blocks are mapped from `backing`, or are memory of this process alone
+    /// where there is none. Pieces begin at multiples of `alignment`.
+    Heap(std::function<bool(size_t)> grow, std::function<void(size_t)> shrink,
+         std::shared_ptr<Backing> backing = nullptr, size_t alignment = kAlignment);
     ~Heap();
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
 
-    /// A piece of at least `size` bytes, aligned to kAlignment; empty when there is no memory.
+    /// Null where blocks are this process's alone.
+    const std::shared_ptr<Backing>& backing() const { return backing_; }
+
+    /// A piece of at least `size` bytes; empty when there is no memory.
     std::optional<Piece> allocate(size_t size);
     /// Gives back a piece of `size` bytes as asked for.
     void release(uint64_t address, size_t size);
@@ -42,16 +51,21 @@ class Heap {
     struct Block {
         size_t size = 0;
         uint64_t id = 0;
+        uint64_t offset = 0;  // in the backing
         size_t used = 0;
         std::map<uint64_t, size_t> holes;  // by address, never adjacent
     };
     using Blocks = std::map<uint64_t, Block>;
 
     std::optional<Blocks::iterator> addBlock(size_t size);
+    void removeBlock(Blocks::iterator at);
+    size_t rounded(size_t size) const;
     static std::optional<uint64_t> cut(Block& block, size_t size);
 
     std::function<bool(size_t)> grow_;
     std::function<void(size_t)> shrink_;
+    std::shared_ptr<Backing> backing_;
+    size_t alignment_;
     Blocks blocks_;
 };
 

@@ -85,7 +85,10 @@ CUresult readImageFile(const char* path, std::string& ptx) {
 CUresult compile(const std::string& ptx, JitLog* log, Code& code) {
     if (log != nullptr) log->nothing();
     LoadError error;
-    auto program = Program::load(ptx, error);
+    if (!code.managed) code.managed = std::make_shared<ManagedVariables>();
+    auto program = Program::load(ptx, error, [&](const std::string& name, size_t size, size_t) {
+        return code.managed->place(name, size);
+    });
     if (!program) {
         std::fprintf(stderr, "juice softgpu: module refused: %s\n", error.message.c_str());
         if (log != nullptr) log->error(error.message + "\n");

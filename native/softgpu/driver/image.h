@@ -32,7 +32,8 @@ CUresult readImageBytes(const void* image, size_t size, std::string& ptx);
 /// The same for a file; 301 when it cannot be read.
 CUresult readImageFile(const char* path, std::string& ptx);
 
-/// Parses and decodes. A refusal is told on stderr, with the PTX line, and in the log.
+/// Parses and decodes; managed variables stay those that `code` has. A refusal is told on stderr,
+/// with the PTX line, and in the log.
 CUresult compile(const std::string& ptx, JitLog* log, Code& code);
 
 }  // namespace juice::softgpu

@@ -1,8 +1,11 @@
 #include "native/softgpu/driver/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "native/softgpu/driver/advice.h"
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
 #include "native/softgpu/driver/pool.h"
@@ -15,6 +18,14 @@ constexpr uint64_t kPage = 4096;
 /// So many freed allocations are remembered for reports.
 constexpr size_t kFreed = 1024;
 
+/// The device of this process that has the UUID; null when it sees none.
+Device* deviceOf(const Uuid& uuid) {
+    for (Device* const device : devices()) {
+        if (device->uuid() == uuid) return device;
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 AddressSpace& AddressSpace::instance() {
@@ -22,18 +33,23 @@ AddressSpace& AddressSpace::instance() {
     return *space;
 }
 
-Heap& AddressSpace::heapFor(Context& context, MemoryKind kind) {
+const std::shared_ptr<Heap>& AddressSpace::heapFor(Context& context, MemoryKind kind) {
     auto& heap = heaps_[{&context, kind}];
     if (!heap) {
         Device& device = context.device();
         const bool charged = kind == MemoryKind::device || kind == MemoryKind::managed;
-        heap = std::make_unique<Heap>(
+        // Device memory may be exported at any time later.
+        auto backing =
+            kind == MemoryKind::device ? std::make_shared<Backing>() : std::shared_ptr<Backing>();
+        if (backing && backing->file() < 0) backing.reset();
+        heap = std::make_shared<Heap>(
             [&device, charged](size_t bytes) { return !charged || device.charge(bytes); },
             [&device, charged](size_t bytes) {
                 if (charged) device.refund(bytes);
-            });
+            },
+            std::move(backing), kind == MemoryKind::managed ? kPage : Heap::kAlignment);
     }
-    return *heap;
+    return heap;
 }
 
 AddressSpace::Allocations::const_iterator AddressSpace::holding(uint64_t address) const {
@@ -56,7 +72,7 @@ CUresult AddressSpace::allocate(Context& context, size_t size, MemoryKind kind, 
                                 uint64_t& address, void* pool) {
     if (size == 0) return CUDA_ERROR_INVALID_VALUE;
     const std::unique_lock lock(mutex_);
-    const auto piece = heapFor(context, kind).allocate(size);
+    const auto piece = heapFor(context, kind)->allocate(size);
     if (!piece) return CUDA_ERROR_OUT_OF_MEMORY;
     Allocation made;
     made.address = address = piece->address;
@@ -88,11 +104,29 @@ bool AddressSpace::enter(Context& context, uint64_t address, size_t size, Memory
     return true;
 }
 
-void AddressSpace::returnMemory(const Allocation& allocation) {
+/// What is to be told elsewhere of an allocation that is no more.
+void AddressSpace::forget(const Allocation& allocation) {
     if (const auto pool = softgpu::find<MemoryPool>(allocation.pool)) pool->gave(allocation.size);
-    if (allocation.kind == MemoryKind::registered || allocation.kind == MemoryKind::global) return;
-    const auto heap = heaps_.find({allocation.context, allocation.kind});
-    if (heap != heaps_.end()) heap->second->release(allocation.address, allocation.size);
+    if (isManagedKind(allocation.kind)) {
+        AdviceMap::instance().forget(allocation.address, allocation.end());
+    }
+}
+
+void AddressSpace::returnMemory(const Allocation& allocation) {
+    forget(allocation);
+    const auto found = heaps_.find({allocation.context, allocation.kind});
+    if (found == heaps_.end()) return;
+    const auto& heap = found->second;
+    if (const auto ticket = tickets_.extract(allocation.address)) {
+        // What another process still has open is not used for anything else.
+        const auto later = [this, weak = std::weak_ptr(heap), address = allocation.address,
+                            size = allocation.size] {
+            const std::unique_lock lock(mutex_);
+            if (const auto alive = weak.lock()) alive->release(address, size);
+        };
+        if (!Door::instance().close(ticket.mapped().id, later)) return;
+    }
+    heap->release(allocation.address, allocation.size);
 }
 
 bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
@@ -112,16 +146,100 @@ void AddressSpace::releaseAll(const Context& context) {
     const std::unique_lock lock(mutex_);
     for (auto at = allocations_.begin(); at != allocations_.end();) {
         const Allocation& allocation = at->second;
-        if (allocation.context != &context) {
+        // Managed variables go with their image.
+        if (allocation.context != &context || allocation.kind == MemoryKind::managedGlobal) {
             ++at;
             continue;
         }
-        if (const auto pool = softgpu::find<MemoryPool>(allocation.pool))
-            pool->gave(allocation.size);
+        forget(allocation);
+        if (const auto ticket = tickets_.extract(allocation.address)) {
+            Door::instance().close(ticket.mapped().id, {});
+        }
+        if (allocation.kind == MemoryKind::imported) unmapImport(allocation.address);
         at = allocations_.erase(at);
     }
     touch();
     std::erase_if(heaps_, [&](const auto& entry) { return entry.first.first == &context; });
+}
+
+CUresult AddressSpace::exportMemory(uint64_t address, Ticket& ticket) {
+    const std::unique_lock lock(mutex_);
+    const auto found = holding(address);
+    if (found == allocations_.end() || found->second.kind != MemoryKind::device ||
+        found->second.pool != nullptr || found->second.leaving) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const Allocation& memory = found->second;
+    auto made = tickets_.find(memory.address);
+    if (made == tickets_.end()) {
+        const auto& backing = heaps_.at({memory.context, memory.kind})->backing();
+        if (!backing) return CUDA_ERROR_NOT_SUPPORTED;
+        const Exported exported{backing->file(), memory.piece.offset, memory.size,
+                                memory.context->device().uuid()};
+        const auto fresh = Door::instance().open(ExportKind::memory, exported, backing);
+        if (!fresh) return CUDA_ERROR_NOT_SUPPORTED;
+        made = tickets_.emplace(memory.address, *fresh).first;
+    }
+    ticket = made->second;
+    return CUDA_SUCCESS;
+}
+
+bool AddressSpace::openAgain(const Context& context, const Ticket& ticket, uint64_t& address) {
+    for (auto& [known, import] : imports_) {
+        if (import.ticket.door != ticket.door || import.ticket.id != ticket.id ||
+            allocations_.at(known).context != &context) {
+            continue;
+        }
+        ++import.openings;
+        address = known;
+        return true;
+    }
+    return false;
+}
+
+CUresult AddressSpace::importMemory(Context& context, const Ticket& ticket, uint64_t& address) {
+    // The exporter is asked without the lock: it may be asking us.
+    Import import;
+    import.ticket = ticket;
+    if (const CUresult failed = Loan::take(ticket, ExportKind::memory, import.loan)) return failed;
+    const std::unique_lock lock(mutex_);
+    if (openAgain(context, ticket, address)) return CUDA_SUCCESS;
+    const Exported& exported = import.loan->exported();
+    Device* const device = deviceOf(exported.device);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    const uint64_t offset = exported.offset / kPage * kPage;
+    import.size = exported.offset + exported.size - offset;
+    void* const mapped = mmap(nullptr, import.size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              exported.file, static_cast<off_t>(offset));
+    if (mapped == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+    import.base = reinterpret_cast<uint64_t>(mapped);
+    address = import.base + exported.offset - offset;
+    if (device != &context.device()) context.enablePeer(*device);
+    Allocation made;
+    made.address = address;
+    made.size = exported.size;
+    made.kind = MemoryKind::imported;
+    made.piece = {address, import.base, import.size, 0, 0};
+    insert(context, made);
+    allocations_.at(address).device = device->ordinal();
+    imports_.emplace(address, std::move(import));
+    return CUDA_SUCCESS;
+}
+
+void AddressSpace::unmapImport(uint64_t address) {
+    const auto import = imports_.extract(address);
+    munmap(reinterpret_cast<void*>(import.mapped().base), import.mapped().size);
+}
+
+bool AddressSpace::closeImport(uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = imports_.find(address);
+    if (found == imports_.end()) return false;
+    if (--found->second.openings > 0) return true;
+    allocations_.erase(address);
+    touch();
+    unmapImport(address);
+    return true;
 }
 
 std::optional<Allocation> AddressSpace::find(uint64_t address) const {

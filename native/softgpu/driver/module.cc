@@ -34,9 +34,10 @@ Module::Module(Context& context, Code code, Library* library)
 std::shared_ptr<Module> Module::create(Context& context, Code code, Library* library) {
     std::shared_ptr<Module> module(new Module(context, std::move(code), library));
     for (const GlobalInfo& global : module->code_.program->globals()) {
-        if (global.size == 0) continue;
+        if (global.size == 0 || global.managed) continue;
         AddressSpace::instance().enter(context, global.address, global.size, MemoryKind::global, 0);
     }
+    module->code_.managed->enter(context);
     for (const auto& kernel : module->code_.program->kernels()) {
         LibraryKernel* const origin = library == nullptr ? nullptr : library->kernel(kernel->name);
         auto settings = origin == nullptr ? std::make_shared<FunctionSettings>()
@@ -53,6 +54,7 @@ std::shared_ptr<Module> Module::create(Context& context, Code code, Library* lib
 
 Module::~Module() {
     for (const GlobalInfo& global : code_.program->globals()) {
+        if (global.managed) continue;
         AddressSpace::instance().release(global.address, {MemoryKind::global});
     }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "native/abi/cuda_abi.h"
+#include "native/softgpu/driver/managed_variables.h"
 #include "native/softgpu/engine.h"
 
 namespace juice::softgpu {
@@ -19,6 +20,7 @@ class LibraryKernel;
 
 /// A loaded program and what its PTX says of itself.
 struct Code {
+    std::shared_ptr<ManagedVariables> managed;  // outlives the program
     std::shared_ptr<Program> program;
     int target = 0;  // 75 for .target sm_75
 

@@ -76,6 +76,7 @@ struct Variable {
     uint32_t align = 1;
     bool isExtern = false;
     bool unsized = false;
+    bool managed = false;
     uint32_t scope = 0;
     uint32_t line = 0;
     std::vector<Init> init;

@@ -9,6 +9,7 @@ namespace {
 struct Head {
     uint32_t align = 0;
     unsigned lanes = 1;
+    bool managed = false;
     Type type = Type::none;
 };
 
@@ -34,6 +35,7 @@ Head parseHead(Cursor& at) {
                 refuse(line, ".attribute(." + std::string(attribute) +
                                  ") is not supported by the software GPU");
             }
+            head.managed = true;
             at.expect(')');
         } else if (Type type = typeOf(word); type != Type::none && head.type == Type::none) {
             head.type = type;
@@ -167,6 +169,7 @@ std::vector<Variable> parseVariables(Cursor& at, Space space, bool isExtern) {
         variable.type = head.type;
         variable.align = head.align;
         variable.isExtern = isExtern;
+        variable.managed = head.managed;
         uint64_t count = parseDimensions(at, variable.unsized);
         variable.size = variable.unsized ? 0 : count * sizeOf(head.type) * head.lanes;
         if (variable.size > kMaxVariable) refuse(variable.line, "array is too large");

@@ -16,12 +16,12 @@ constexpr size_t kUnknownStack = 4096;
 
 class Loaded : public Program {
   public:
-    explicit Loaded(std::string_view ptx) {
+    Loaded(std::string_view ptx, const PlaceManaged& managed) {
         ptx::Module module = ptx::parse(ptx);
         code_.version = module.version;
         code_.source = std::move(module.source);
         for (const auto& [number, name] : module.files) code_.files[number] = std::string(name);
-        ptx::Symbols symbols(module, code_, globals_);
+        ptx::Symbols symbols(module, code_, globals_, managed);
         ptx::Constants constants;
         for (size_t i = 0; i < symbols.functionCount(); ++i) {
             const ptx::Function& function = symbols.definition(i);
@@ -97,9 +97,10 @@ class Loaded : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> Program::load(std::string_view ptx, LoadError& error) {
+std::unique_ptr<Program> Program::load(std::string_view ptx, LoadError& error,
+                                       const PlaceManaged& managed) {
     try {
-        return std::make_unique<Loaded>(ptx);
+        return std::make_unique<Loaded>(ptx, managed);
     } catch (const ptx::Refusal& refusal) {
         error = {refusal.curesult, refusal.message};
     } catch (const std::bad_alloc&) {

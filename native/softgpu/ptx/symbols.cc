@@ -25,9 +25,10 @@ FormalLayout layoutFormals(const std::vector<Formal>& returns, const std::vector
     return layout;
 }
 
-Symbols::Symbols(const Module& module, Code& code, std::vector<GlobalInfo>& globals) {
+Symbols::Symbols(const Module& module, Code& code, std::vector<GlobalInfo>& globals,
+                 const PlaceManaged& managed) {
     numberFunctions(module, code);
-    placeGlobals(module, code, globals);
+    placeGlobals(module, code, globals, managed);
     placeShared(module);
     initialise(module, code);
 }
@@ -65,7 +66,9 @@ void Symbols::numberFunctions(const Module& module, Code& code) {
     }
 }
 
-void Symbols::placeGlobals(const Module& module, Code& code, std::vector<GlobalInfo>& globals) {
+void Symbols::placeGlobals(const Module& module, Code& code, std::vector<GlobalInfo>& globals,
+                           const PlaceManaged& managed) {
+    const auto elsewhere = [&](const Variable& variable) { return variable.managed && managed; };
     uint64_t total = 0;
     for (const Variable& variable : module.variables) {
         if (variable.space != Space::global && variable.space != Space::constant) continue;
@@ -87,6 +90,13 @@ void Symbols::placeGlobals(const Module& module, Code& code, std::vector<GlobalI
             refuse(variable.line, "extern variable " + std::string(variable.name) +
                                       " is not defined in this module");
         }
+        if (elsewhere(variable)) {
+            const ManagedPlace place =
+                managed(std::string(variable.name), variable.size, variable.align);
+            found->second.address = place.address;
+            if (!place.fresh) initialised_.insert(&variable);
+            continue;
+        }
         total = alignUp(total, std::max<uint64_t>(variable.align, 16));
         found->second.address = total;
         total += variable.size;
@@ -97,15 +107,16 @@ void Symbols::placeGlobals(const Module& module, Code& code, std::vector<GlobalI
     for (const Variable& variable : module.variables) {
         auto found = symbols_.find(variable.name);
         if (found == symbols_.end() || found->second.variable != &variable) continue;
-        found->second.address += base;
+        if (!elsewhere(variable)) found->second.address += base;
         globals.push_back({std::string(variable.name), variable.size, variable.align,
-                           variable.space == Space::constant, found->second.address});
+                           variable.space == Space::constant, variable.managed,
+                           found->second.address});
     }
 }
 
 void Symbols::initialise(const Module& module, Code& code) {
     for (const Variable& variable : module.variables) {
-        if (variable.init.empty()) continue;
+        if (variable.init.empty() || initialised_.contains(&variable)) continue;
         const Symbol* symbol = find(variable.name);
         if (symbol == nullptr || symbol->variable != &variable ||
             (symbol->space != Space::global && symbol->space != Space::constant)) {

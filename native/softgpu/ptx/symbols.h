@@ -3,6 +3,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "native/softgpu/engine.h"
@@ -30,7 +31,9 @@ class Symbols {
   public:
     /// Allocates and initialises the module's globals in code.globals, gives shared variables
     /// their offsets, numbers the functions and fills code.functions with their names.
-    Symbols(const Module& module, Code& code, std::vector<GlobalInfo>& globals);
+    /// `managed` is asked where managed variables live; empty: among the others.
+    Symbols(const Module& module, Code& code, std::vector<GlobalInfo>& globals,
+            const PlaceManaged& managed);
 
     /// Module variables, and shared variables of functions by pointer; null if unknown.
     const Symbol* find(std::string_view name) const;
@@ -44,11 +47,13 @@ class Symbols {
 
   private:
     void numberFunctions(const Module& module, Code& code);
-    void placeGlobals(const Module& module, Code& code, std::vector<GlobalInfo>& globals);
+    void placeGlobals(const Module& module, Code& code, std::vector<GlobalInfo>& globals,
+                      const PlaceManaged& managed);
     void initialise(const Module& module, Code& code);
     void placeShared(const Module& module);
 
     std::unordered_map<std::string_view, Symbol> symbols_;
+    std::unordered_set<const Variable*> initialised_;  // managed ones that had values before
     std::unordered_map<std::string_view, size_t> functionIndex_;
     std::vector<const Function*> functions_;
     std::unordered_map<const Variable*, uint64_t> shared_;

@@ -48,9 +48,8 @@ const std::set<std::string> kDifferent = {
     "functions.bounded", "occupancy.potential_values", "occupancy.potential_limit_values",
     "occupancy.potential_bounded_values", "occupancy.potential_shared_values",
     "occupancy.potential_dynamic_values",
-    // What it lacks: clusters and IPC.
-    "launches.ex_cluster", "occupancy.clusters_value", "occupancy.cluster_size_value",
-    "events.create_interprocess"};
+    // What it lacks: clusters.
+    "launches.ex_cluster", "occupancy.clusters_value", "occupancy.cluster_size_value"};
 
 TEST(SoftwareGpuConformance, AnswersAreThoseOfAnH200) {
     std::ifstream file(JUICE_ANSWERS);
