@@ -79,8 +79,8 @@ int main(int argc, char** argv) {
         }
     }
     const bool ok = error < 2e-3 && returned < 1e-5;
-    std::printf("fft: %s, %d signals of %d, forwards %s, backwards %s\n", ok ? "ok" : "WRONG", count,
-                kLength, error < 2e-3 ? "as on the CPU" : "not as on the CPU",
+    std::printf("fft: %s, %d signals of %d, forwards %s, backwards %s\n", ok ? "ok" : "WRONG",
+                count, kLength, error < 2e-3 ? "as on the CPU" : "not as on the CPU",
                 returned < 1e-5 ? "the same signals" : "other signals");
     return ok ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// A copy, two kernels on streams that part and join again, and a copy back, captured once as a graph
-// and replayed with other inputs each time: they lie in pinned memory, which the graph reads anew.
+// A copy, two kernels on streams that part and join again, and a copy back, captured once as a
+// graph and replayed with other inputs each time: they lie in pinned memory, which the graph reads
+// anew.
 #include "arrays.h"
 
 __global__ void square(const int* in, int* out, int n) {

@@ -1,5 +1,5 @@
-// Memory that host and device share: a list of nodes that the host links, the device changes through
-// the very same pointers, and the host reads again; and a managed variable of the module.
+// Memory that host and device share: a list of nodes that the host links, the device changes
+// through the very same pointers, and the host reads again; and a managed variable of the module.
 #include "arrays.h"
 
 struct Node {
@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
     }
     CHECK(cudaFree(nodes));
     CHECK(cudaFree(lists));
-    std::printf("managed_memory: %s, %d lists of %d nodes, %d rounds, %d values differ from the CPU\n",
-                wrong == 0 ? "ok" : "WRONG", count, length, rounds, wrong);
+    std::printf(
+        "managed_memory: %s, %d lists of %d nodes, %d rounds, %d values differ from the CPU\n",
+        wrong == 0 ? "ok" : "WRONG", count, length, rounds, wrong);
     return wrong == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Variables and constants of modules: those of this program, by their symbols, and those of a module
-// that is loaded from PTX text while the program runs, by their names.
+// Variables and constants of modules: those of this program, by their symbols, and those of a
+// module that is loaded from PTX text while the program runs, by their names.
 #include <cuda.h>
 
 #include "arrays.h"
@@ -40,13 +40,13 @@ Function driver(const char* name) {
     return reinterpret_cast<Function>(found);
 }
 
-#define CHECK_DRIVER(call)                                                       \
-    do {                                                                         \
-        const CUresult status = (call);                                          \
-        if (status != CUDA_SUCCESS) {                                            \
+#define CHECK_DRIVER(call)                                                            \
+    do {                                                                              \
+        const CUresult status = (call);                                               \
+        if (status != CUDA_SUCCESS) {                                                 \
             std::fprintf(stderr, "%s failed: %d\n", #call, static_cast<int>(status)); \
-            std::exit(1);                                                        \
-        }                                                                        \
+            std::exit(1);                                                             \
+        }                                                                             \
     } while (0)
 
 // 1 if all is right.
@@ -85,8 +85,8 @@ int throughModule() {
     const unsigned factors[] = {7, 3};
     CHECK(cudaMemcpy(reinterpret_cast<void*>(factor), factors, sizeof factors,
                      cudaMemcpyHostToDevice));
-    CHECK_DRIVER(driver<decltype(&cuModuleGetFunction)>("cuModuleGetFunction")(&compute, module,
-                                                                               "compute"));
+    CHECK_DRIVER(
+        driver<decltype(&cuModuleGetFunction)>("cuModuleGetFunction")(&compute, module, "compute"));
     const auto launch = driver<decltype(&cuLaunchKernel)>("cuLaunchKernel");
     for (int i = 0; i < 2; ++i) {
         CHECK_DRIVER(launch(compute, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));

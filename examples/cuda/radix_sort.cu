@@ -43,7 +43,8 @@ __global__ void move(const unsigned* keys, const int* values, int n, int shift,
     __shared__ unsigned ofWarp[kWarps][kDigits];
     const int i = blockIdx.x * kBlock + threadIdx.x, lane = threadIdx.x % 32,
               warp = threadIdx.x / 32;
-    for (int k = threadIdx.x; k < kWarps * kDigits; k += kBlock) ofWarp[k / kDigits][k % kDigits] = 0;
+    for (int k = threadIdx.x; k < kWarps * kDigits; k += kBlock)
+        ofWarp[k / kDigits][k % kDigits] = 0;
     __syncthreads();
     // Beyond the end: a digit that no key has, so that all lanes of the warp take part.
     const unsigned key = i < n ? keys[i] : 0, digit = i < n ? (key >> shift) % kDigits : kDigits;
