@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -13,6 +14,7 @@
 #include "native/gen/symbols.h"
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/image.h"
+#include "native/softgpu/driver/registry.h"
 #include "native/tables/tables.h"
 
 namespace juice::softgpu {
@@ -99,6 +101,12 @@ CUresult cuInit(unsigned int flags) {
         std::call_once(once, [] {
             pthread_atfork(nullptr, nullptr, [] {
                 if (state == DriverState::ready) state = DriverState::forked;
+            });
+            // A process's end does not wait for its kernels. This runs before the exit handlers
+            // that were there before, the CUDA runtime's among them, which wait for all work.
+            std::atexit([] {
+                if (state != DriverState::ready) return;
+                Registry<Context>::instance().forEach([](const auto& one) { one->stop(); });
             });
             state.store(DriverState::ready, std::memory_order_release);
         });

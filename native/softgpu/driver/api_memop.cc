@@ -63,7 +63,7 @@ bool reached(const Op& op) {
 void waitFor(const Op& op, const Context& context) {
     constexpr auto kLongest = std::chrono::microseconds(200);
     auto pause = std::chrono::microseconds(1);
-    while (!reached(op) && !context.failed()) {
+    while (!reached(op) && !context.failed() && !*context.cancelled()) {
         std::this_thread::sleep_for(pause);
         pause = std::min(pause * 2, kLongest);
     }

@@ -1,10 +1,12 @@
 // The end of one piece of work, which others may wait for.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 namespace juice::softgpu {
 
@@ -14,6 +16,17 @@ class Completion {
 
     void wait() const {
         while (!done()) at_.wait(0, std::memory_order_acquire);
+    }
+
+    /// False when it has not ended by then.
+    bool waitUntil(std::chrono::steady_clock::time_point limit) const {
+        auto pause = std::chrono::microseconds(10);
+        while (!done()) {
+            if (std::chrono::steady_clock::now() >= limit) return false;
+            std::this_thread::sleep_for(pause);
+            pause = std::min(pause * 2, std::chrono::microseconds(2000));
+        }
+        return true;
     }
 
     void finish() {

@@ -14,6 +14,9 @@
 namespace juice::softgpu {
 namespace {
 
+/// What still runs when a context goes has so long to end by itself.
+constexpr auto kGrace = std::chrono::seconds(1);
+
 uint64_t nextId() {
     static std::atomic<uint64_t> next{1};
     return next++;
@@ -53,6 +56,7 @@ std::shared_ptr<Context> Context::create(Device& device, unsigned flags) {
 
 void Context::start() {
     limits_ = freshLimits();
+    cancelled_ = false;
     peers_.clear();
     legacy_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0);
     active_.store(true, std::memory_order_release);
@@ -74,6 +78,10 @@ bool Context::release() {
 void Context::reset() {
     const std::lock_guard<std::recursive_mutex> lock(life_);
     if (!active()) return;
+    const auto limit = std::chrono::steady_clock::now() + kGrace;
+    for (const Fence& fence : tails()) {
+        if (!fence->waitUntil(limit)) cancelled_ = true;
+    }
     synchronize();
     active_.store(false, std::memory_order_release);
     if (primary_) flags_ = 0;
@@ -92,6 +100,12 @@ void Context::reset() {
         legacy_.reset();
     }
     AddressSpace::instance().releaseAll(*this);
+}
+
+void Context::stop() {
+    cancelled_ = true;
+    const auto limit = std::chrono::steady_clock::now() + kGrace;
+    for (const Fence& fence : tails()) fence->waitUntil(limit);
 }
 
 CUresult Context::failure() const {

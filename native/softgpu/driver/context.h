@@ -38,10 +38,16 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     /// there was no retain.
     void retain();
     bool release();
-    /// Waits for all work, then frees everything that belongs to the context. A primary one is
+    /// Waits for all work, then frees everything that belongs to the context. Kernels that run on
+    /// and on are stopped: nobody could see what they would still do. A primary context is
     /// inactive afterwards and may be retained anew; a created one stays, small and for
     /// ever, as a handle that answers 709 wherever it is still used.
     void reset();
+
+    /// Stops the kernels at once, those that wait for their turn too.
+    void stop();
+    /// Set when the context's kernels must stop.
+    const volatile bool* cancelled() const { return &cancelled_; }
 
     /// The error that killed the device, and with it this context, or CUDA_SUCCESS.
     CUresult failure() const;
@@ -86,6 +92,7 @@ class Context : public MemoryMap, public std::enable_shared_from_this<Context> {
     const bool primary_;
     const uint64_t id_;
     std::atomic<bool> active_{false};
+    volatile bool cancelled_ = false;
     std::atomic<unsigned> flags_;
     std::atomic<int> users_{1};
 

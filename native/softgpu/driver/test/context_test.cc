@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "native/softgpu/driver/test/driver_fixture.h"
@@ -148,6 +149,46 @@ TEST_F(Contexts, FreeEverythingWhenThePrimaryOneIsReset) {
     EXPECT_EQ(cuStreamSynchronize(oldStream), CUDA_ERROR_INVALID_HANDLE);
     CUfunction found = nullptr;
     EXPECT_EQ(cuModuleGetFunction(&found, module, "store"), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Contexts, StopEndlessKernelsWhenTheyGo) {
+    SOFTWARE_GPU_ONLY();
+    volatile uint32_t* never = pinnedWord();
+    // Also those that wait behind one, and waits of streams.
+    const CUstream on = stream();
+    spin(never, on);
+    spin(never, on);
+    spin(never, nullptr);
+    EXPECT_OK(cuStreamWaitValue32_v2(on, allocate(4), 1, CU_STREAM_WAIT_VALUE_EQ));
+    EXPECT_OK(cuDevicePrimaryCtxReset_v2(device)) << "it returns at all";
+
+    // The device is as good as new.
+    ASSERT_OK(cuDevicePrimaryCtxRetain(&context, device));
+    ASSERT_OK(cuModuleLoadData(&module, kKernels));
+    CUdeviceptr word = allocate(4);
+    uint32_t value = 5;
+    EXPECT_OK(launch("store", {&word, &value}));
+    EXPECT_EQ(read(word), 5U);
+}
+
+/// An exit handler from before cuInit that waits for all work, as the CUDA runtime has one.
+bool waitAtExit = false;
+const int kRegistered = std::atexit([] {
+    if (waitAtExit) cuCtxSynchronize();
+});
+
+TEST_F(Contexts, DoNotKeepAProcessThatEnds) {
+    SOFTWARE_GPU_ONLY();
+    ASSERT_EQ(kRegistered, 0);
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(
+        {
+            waitAtExit = true;
+            spin(pinnedWord(), stream());
+            spin(pinnedWord(), nullptr);
+            std::exit(3);
+        },
+        testing::ExitedWithCode(3), "");
 }
 
 TEST_F(Contexts, HaveTheLimitsOfARealDevice) {
