@@ -162,7 +162,10 @@ CUresult launch(Stream& stream, const Function& function, const LaunchShape& sha
     wanted.block = shape.block;
     wanted.dynamicShared = shape.dynamicShared;
     wanted.memory = &context;
+    static const std::chrono::milliseconds limit = watchdog(environment());
+    wanted.watchdog = limit;
     wanted.cancel[0] = context.device().cancelled();
+    wanted.cancel[1] = context.cancelled();
     CUresult packed = CUDA_SUCCESS;
     if (extra != nullptr) {
         packed = packExtra(function.kernel, extra, wanted.params);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -165,12 +166,28 @@ Environment environment() {
     found.devices = variable("JUICE_SOFTGPU_DEVICES");
     found.memory = variable("JUICE_SOFTGPU_MEMORY");
     found.uuids = variable("JUICE_SOFTGPU_UUIDS");
+    found.watchdog = variable("JUICE_SOFTGPU_WATCHDOG");
     found.visible = variable("CUDA_VISIBLE_DEVICES");
     for (const char* file : {"/etc/machine-id", "/proc/sys/kernel/random/boot_id"}) {
         if (std::ifstream in(file); std::getline(in, found.machine) && !found.machine.empty())
             break;
     }
     return found;
+}
+
+std::chrono::milliseconds watchdog(const Environment& environment) {
+    if (!environment.watchdog) return {};
+    const std::string& text = *environment.watchdog;
+    constexpr double kMostSeconds = 1e9;
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
+    if (!whole || !(seconds >= 0 && seconds <= kMostSeconds)) {
+        complain("JUICE_SOFTGPU_WATCHDOG", text, "kernels may run as long as they like");
+        return {};
+    }
+    // The least that can be asked for is a millisecond.
+    return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
 }
 
 std::vector<DeviceSettings> visibleDevices(const Environment& environment) {

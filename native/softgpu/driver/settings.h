@@ -5,11 +5,15 @@
 //   JUICE_SOFTGPU_MEMORY   bytes of each, with an optional K, M or G (binary); default 1G
 //   JUICE_SOFTGPU_UUIDS    their UUIDs, "GPU-…", comma-separated; the rest are derived from the
 //                          machine's id, so that they stay the same from run to run
+//   JUICE_SOFTGPU_WATCHDOG seconds that a kernel may run before it fails with
+//                          CUDA_ERROR_LAUNCH_TIMEOUT, such as 10 or 0.5; default: as long as it
+//                          likes
 //   CUDA_VISIBLE_DEVICES   as for a real driver: ordinals or UUIDs (or unique beginnings of them);
 //                          the first entry that names nothing ends the list
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +24,7 @@ namespace juice::softgpu {
 using Uuid = std::array<uint8_t, 16>;
 
 struct Environment {
-    std::optional<std::string> devices, memory, uuids, visible;
+    std::optional<std::string> devices, memory, uuids, watchdog, visible;
     std::string machine;  // identifies the machine
 };
 
@@ -37,6 +41,9 @@ Environment environment();
 /// The visible devices in the order in which they are visible. Nonsense in a variable is reported
 /// on stderr and its default taken.
 std::vector<DeviceSettings> visibleDevices(const Environment& environment);
+
+/// How long a kernel may run; zero for ever. Reports nonsense likewise.
+std::chrono::milliseconds watchdog(const Environment& environment);
 
 /// "GPU-01234567-89ab-cdef-0123-456789abcdef"
 std::string formatUuid(const Uuid& uuid);

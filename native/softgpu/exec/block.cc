@@ -4,6 +4,7 @@
 
 #include "native/softgpu/exec/control.h"
 #include "native/softgpu/exec/lanes.h"
+#include "native/softgpu/exec/standing.h"
 
 namespace juice::softgpu {
 namespace {
@@ -64,7 +65,11 @@ void failStuck(Exec& x, Block& block) {
                    std::to_string(barrier.expected != 0 ? barrier.expected : block.live) +
                    " threads, and the others cannot come";
         }
-        return x.fail(719, lane, x.code->instrs[pc], what);
+        x.fail(719, lane, x.code->instrs[pc], what);
+        Standing standing;
+        standing.add(block);
+        x.grid->explain(standing.describe(*x.code));
+        return;
     }
 }
 
@@ -107,7 +112,7 @@ BlockState runBlock(Exec& x, Block& block, unsigned turns) {
         }
         idle = 0;
         WarpState state = runWarp(x, block, warp);
-        if (state == WarpState::stopped) return BlockState::stopped;
+        if (state == WarpState::stopped || x.grid->late()) return BlockState::stopped;
         // Warps that meet at barriers all the time never use up their turns, but they may wait for
         // another block all the same.
         bool used = state == WarpState::yielded || ++visits % kVisitsPerTurn == 0;

@@ -129,7 +129,10 @@ WarpState runWarp(Exec& x, Block& block, Warp& warp) {
             in.run(x, in, m);
         } while (x.pc < x.stop);
         x.executed += executed;
-        if (x.grid->cancelled()) return WarpState::stopped;
+        if (x.grid->cancelled()) {
+            park(x);
+            return WarpState::stopped;
+        }
     }
     return warp.runnable() == 0 ? WarpState::blocked : WarpState::yielded;
 }

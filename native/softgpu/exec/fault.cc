@@ -186,6 +186,22 @@ void Exec::record(int curesult, uint32_t lanes, const Instr& in, const std::stri
     if (fault.assertions.size() < kAssertionBytes) fault.assertions += assertions;
 }
 
+void Grid::fail(int curesult, std::string what) {
+    std::lock_guard lock(mutex);
+    if (fault.curesult == 0) {
+        fault.curesult = curesult;
+        fault.what = std::move(what);
+        fault.pc = code->functions[kernel->function].entry;
+    }
+    faulted = true;
+    stopped = true;
+}
+
+void Grid::explain(const std::string& lines) {
+    std::lock_guard lock(mutex);
+    fault.further += lines;
+}
+
 bool Exec::surveyed() {
     if (!grid->faulted.load(std::memory_order_relaxed)) return false;
     if (enough == 0) enough = executed + kSurvey;

@@ -49,6 +49,9 @@ Handler localBaseHandler();
 /// dst (64-bit) = where the block's dynamic shared memory begins.
 Handler dynamicSharedHandler();
 
+/// Is this a jump to the instruction `aux`?
+bool isBranch(const Instr& in);
+
 /// Is this a special register (%tid.x, %laneid, ...)?
 bool isSpecial(std::string_view name);
 /// Reads a special register into a fresh one of the wanted type.

@@ -128,10 +128,12 @@ void enter(Exec& x, const Instr& in, uint32_t m, uint32_t index) {
         head[kReturnFrame / 4 + i] = x.frame;
         head[kLocalBase / 4 + i] = x.from<uint32_t>(kLocalBase)[i] + static_cast<uint32_t>(in.imm);
     });
+    // A recursion without end must let others have their turn just as a loop does.
+    --x.fuel;
     if (m == x.mask) {
         x.pc = callee.entry;
         x.setFrame(frame);
-        if (!x.alone) x.stop = 0;
+        if (!x.alone || x.fuel <= 0) x.stop = 0;
         return;
     }
     x.leave(m, callee.entry);
@@ -317,6 +319,10 @@ constexpr std::array<ptx::OpEntry, 9> kOps{{
 }};
 
 }  // namespace
+
+bool isBranch(const Instr& in) {
+    return in.run == branchLoop;
+}
 
 std::span<const ptx::OpEntry> controlOps() {
     return kOps;

@@ -12,6 +12,7 @@
 #include "native/softgpu/exec/block.h"
 #include "native/softgpu/exec/fault.h"
 #include "native/softgpu/exec/pool.h"
+#include "native/softgpu/exec/standing.h"
 
 namespace juice::softgpu {
 namespace {
@@ -29,6 +30,42 @@ size_t residentBlocks(const Grid& grid) {
     size_t perBlock = warps * perWarp + kernel.staticShared + grid.launch->dynamicShared + 1;
     return std::clamp<size_t>(kResidentBytes / perBlock, 2 * Pool::shared().size() + 2, kResident);
 }
+
+/// Notices when every block of a cooperative launch that has not ended spins on the grid's barrier:
+/// with that barrier's count unchanged during a whole turn of each, none will ever leave it.
+class GridWatch {
+  public:
+    explicit GridWatch(const Grid& grid) : grid_(grid) {}
+
+    uint32_t count() const {
+        uint64_t address = grid_.launch->gridWorkspace + 4;
+        return address == 4
+                   ? 0
+                   : __atomic_load_n(reinterpret_cast<uint32_t*>(address), __ATOMIC_ACQUIRE);
+    }
+
+    /// A block has had a turn, at the beginning of which count() was `before`. True if this was the
+    /// last of `unfinished` to be found spinning.
+    bool stuck(Block& block, uint32_t before, uint64_t unfinished) {
+        if (grid_.launch->gridWorkspace == 0) return false;
+        uint32_t now = count();
+        if (now != seen_ || now != before ||
+            !spinsOn(block, *grid_.code, grid_.launch->gridWorkspace + 4)) {
+            seen_ = now;
+            ++round_;
+            found_ = 0;
+            return false;
+        }
+        if (block.spinning == round_) return false;
+        block.spinning = round_;
+        return ++found_ == unfinished;
+    }
+
+  private:
+    const Grid& grid_;
+    uint32_t seen_ = 0;
+    uint64_t round_ = 1, found_ = 0;
+};
 
 /// Hands out blocks: fresh ones in order, and those that used up their turns, in turn. Blocks that
 /// spin on what a later block does get there because unfinished ones give way to fresh ones.
@@ -58,14 +95,41 @@ class BlockQueue {
         return spare;
     }
 
-    void yielded(std::unique_ptr<Block> block) {
+    /// Takes back a block that had a turn. `before` is what barrierCount() was then.
+    void yielded(std::unique_ptr<Block> block, uint32_t before) {
         std::lock_guard lock(mutex_);
+        uint64_t unfinished = grid_.blocks - finished_;
+        bool stuck = watch_.stuck(*block, before, unfinished);
         yielded_.push_back(std::move(block));
+        if (!stuck) return;
+        grid_.fail(719, "deadlock: " + std::to_string(unfinished) + " of " +
+                            std::to_string(grid_.blocks) +
+                            " blocks wait for the whole grid, and the others have ended");
     }
+
+    uint32_t barrierCount() const { return watch_.count(); }
 
     void finished() {
         std::lock_guard lock(mutex_);
         ++finished_;
+    }
+
+    /// Takes note of a block that will not go on.
+    void abandon(std::unique_ptr<Block> block) {
+        std::lock_guard lock(mutex_);
+        yielded_.push_back(std::move(block));
+    }
+
+    /// How things stand when nobody works any more.
+    std::string describe() const {
+        Standing standing;
+        for (const auto& block : yielded_) standing.add(*block);
+        std::string text = "\n  " + std::to_string(finished_) + " of " +
+                           std::to_string(grid_.blocks) + " blocks have ended";
+        if (started_ < grid_.blocks) {
+            text += ", " + std::to_string(grid_.blocks - started_) + " have not begun";
+        }
+        return text + standing.describe(*grid_.code);
     }
 
   private:
@@ -75,6 +139,7 @@ class BlockQueue {
     std::deque<std::unique_ptr<Block>> yielded_;
     bool favourYielded_ = false;
     uint64_t started_ = 0, finished_ = 0;
+    GridWatch watch_{grid_};
 };
 
 void work(Grid& grid, BlockQueue& queue) {
@@ -92,10 +157,18 @@ void work(Grid& grid, BlockQueue& queue) {
             x.ranges.generation = memory->generation();
         }
         // One turn for each warp, then other blocks may be what this one waits for.
+        uint32_t before = queue.barrierCount();
         BlockState state = runBlock(x, *block, static_cast<unsigned>(block->warps.size()));
-        if (state == BlockState::stopped) break;
+        if (state == BlockState::stopped) {
+            if (grid.late() && !grid.cancelled()) {
+                grid.fail(702, "the kernel ran longer than the watchdog's " +
+                                   std::to_string(grid.launch->watchdog.count()) + " ms");
+            }
+            queue.abandon(std::move(block));
+            break;
+        }
         if (state == BlockState::yielded) {
-            queue.yielded(std::move(block));
+            queue.yielded(std::move(block), before);
         } else {
             queue.finished();
         }
@@ -163,6 +236,7 @@ LaunchResult run(const Launch& launch) {
         return impossible;
     }
     grid.threads = static_cast<uint32_t>(threads);
+    grid.deadline = std::chrono::steady_clock::now() + launch.watchdog;
     grid.params = AlignedBytes(std::max(grid.kernel->paramBytes, launch.params.size()));
     if (!launch.params.empty()) {
         std::memcpy(grid.params.data(), launch.params.data(), launch.params.size());
@@ -174,6 +248,7 @@ LaunchResult run(const Launch& launch) {
     LaunchResult result;
     result.instructions = grid.instructions;
     if (grid.fault.curesult == 0) return result;
+    if (grid.fault.threads == 0) grid.explain(queue.describe());
     result.curesult = grid.fault.curesult;
     result.report = report(grid);
     result.assertions = std::move(grid.fault.assertions);

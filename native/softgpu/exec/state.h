@@ -56,6 +56,7 @@ struct Block {
     Barrier barriers[16];
     AlignedBytes shared;
     size_t sharedBytes = 0;  // static and dynamic
+    uint64_t spinning = 0;   // of a cooperative launch: see GridWatch
 };
 
 /// The first thing that a launch did wrong.
@@ -87,6 +88,10 @@ struct Grid {
     bool counted = true;  // the fault's threads were all counted
 
     void print(std::string_view text);
+    /// Fails the launch as a whole, unless it has failed already.
+    void fail(int curesult, std::string what);
+    /// Adds lines to the report.
+    void explain(const std::string& lines);
     bool cancelled() const {
         const auto set = [](const volatile bool* flag) { return flag != nullptr && *flag; };
         return stopped.load(std::memory_order_relaxed) || set(launch->cancel[0]) ||

@@ -156,6 +156,96 @@ TEST(Faults, doNotWaitForThreadsThatSpin) {
                 {"thread (3,0,0) and"});
 }
 
+TEST(Deadlocks, withinABlockNameWhoWaitsWhere) {
+    expectFault(outcome("setp.lt.u32 %p1, %r1, 16;\n@%p1 bra HALF;\nbar.sync 1;\nbra END;\n"
+                        "HALF:\nbar.sync 2;\nEND:",
+                        0),
+                719,
+                {"deadlock: barrier 2 has 16 of 64", "16 threads wait at PTX line 16: bar.sync 2",
+                 "48 threads wait at PTX line 13: bar.sync 1"});
+    expectFault(outcome("setp.lt.u32 %p1, %r1, 16;\n@%p1 bra HALF;\nbar.warp.sync -1;\nbra END;\n"
+                        "HALF:\nbar.sync 2;\nEND:",
+                        0),
+                719, {"deadlock"});
+}
+
+TEST(Deadlocks, doNotCountThreadsThatHaveEnded) {
+    EXPECT_EQ(outcome("setp.lt.u32 %p1, %r1, 40; @%p1 exit; bar.sync 0;", 0).curesult, 0);
+    EXPECT_EQ(outcome("setp.lt.u32 %p1, %r1, 40; @%p1 exit; bar.warp.sync -1;", 0).curesult, 0);
+}
+
+/// What cooperative groups make of a sync of the whole grid, by the first thread of each block.
+const std::string kGridSync =
+    "bar.sync 0; setp.ne.u32 %p2, %r1, 0; @%p2 bra MET;\n"
+    "mov.u32 %r4, %envreg2; mov.u32 %r5, %envreg1; cvt.u64.u32 %rd5, %r4; cvt.u64.u32 %rd6, %r5;\n"
+    "bfi.b64 %rd7, %rd6, %rd5, 32, 32; add.s64 %rd8, %rd7, 4;\n"
+    "mov.u32 %r6, %nctaid.x; sub.s32 %r7, -2147483647, %r6;\n"
+    "mov.u32 %r8, %ctaid.x; setp.eq.s32 %p3, %r8, 0; selp.b32 %r9, %r7, 1, %p3;\n"
+    "atom.add.release.gpu.u32 %r10, [%rd8], %r9;\n"
+    "WAIT:\nld.acquire.gpu.u32 %r11, [%rd8]; xor.b32 %r12, %r11, %r10; setp.gt.s32 %p4, %r12, -1;\n"
+    "@%p4 bra WAIT;\nMET: bar.sync 0;\n";
+
+LaunchResult cooperative(const std::string& body) {
+    auto program = load(wrap(body));
+    TestMemory memory;
+    auto* workspace = memory.allocate<uint32_t>(2);
+    auto* out = memory.allocate<uint64_t>(64);
+    Launch launch = launchOf(*program, memory, {6}, {64}, out, out);
+    launch.gridWorkspace = reinterpret_cast<uint64_t>(workspace);
+    launch.watchdog = std::chrono::seconds(60);
+    return run(launch);
+}
+
+TEST(Deadlocks, ofAGridAreFoundWhenABlockHasLeft) {
+    LaunchResult result =
+        cooperative("mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 4; @%p1 exit;\n" + kGridSync);
+    expectFault(result, 719,
+                {"deadlock: 5 of 6 blocks wait for the whole grid", "1 of 6 blocks have ended",
+                 "5 threads loop in PTX lines", "315 threads wait at", "bar.sync 0"});
+    // Late ones are waited for.
+    EXPECT_EQ(
+        cooperative("mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 4; @%p1 bra SYNC;\n"
+                    "mov.u32 %r3, 0; LATE: add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 300000;\n"
+                    "@%p5 bra LATE;\nSYNC:\n" +
+                    kGridSync)
+            .curesult,
+        0);
+}
+
+TEST(Watchdog, endsAKernelWithoutEndAndSaysWhereItIs) {
+    auto program =
+        load(wrap("setp.lt.u32 %p1, %r1, 8;\n@%p1 bra LOOP;\nbar.sync 0;\nLOOP:\n"
+                  "ld.volatile.global.u32 %r2, [%rd1];\nsetp.eq.u32 %p1, %r2, 0;\n"
+                  "@%p1 bra LOOP;"));
+    TestMemory memory;
+    auto* buffer = memory.allocate<uint64_t>(64);
+    Launch launch = launchOf(*program, memory, {3}, {64}, buffer, buffer);
+    launch.watchdog = std::chrono::milliseconds(50);
+    expectFault(run(launch), 702,
+                {"error 702 (launch timeout)", "50 ms", "kernel k", "0 of 3 blocks have ended",
+                 "24 threads loop in PTX lines 15 to 17, from PTX line 15: ld.volatile.global.u32",
+                 "168 threads wait at PTX line 13: bar.sync 0"});
+    // One that ends in time is left alone.
+    buffer[0] = ~0ull;
+    for (int i = 1; i < 64; ++i) buffer[i] = ~0ull;
+    launch.watchdog = std::chrono::hours(1);
+    EXPECT_EQ(run(launch).curesult, 0);
+}
+
+TEST(Watchdog, seesRecursionWithoutLoops) {
+    const std::string kTree =
+        ".func tree(.param .b32 n) { .reg .b32 %a<4>; .reg .pred %q; ld.param.u32 %a1, [n];\n"
+        "setp.eq.u32 %q, %a1, 0; @%q ret; sub.s32 %a2, %a1, 1;\n"
+        "{ .param .b32 p0; st.param.b32 [p0], %a2; call.uni tree, (p0); }\n"
+        "{ .param .b32 p0; st.param.b32 [p0], %a2; call.uni tree, (p0); } ret; }\n";
+    auto program =
+        load(wrap("{ .param .b32 p0; st.param.b32 [p0], 100; call.uni tree, (p0); }", kTree));
+    TestMemory memory;
+    Launch launch = launchOf(*program, memory, {1}, {32}, uint64_t{0}, uint64_t{0});
+    launch.watchdog = std::chrono::milliseconds(50);
+    expectFault(run(launch), 702, {"32 threads are at", "0 of 1 blocks"});
+}
+
 TEST(Faults, doNotTouchWhatOtherLanesWroteBefore) {
     auto program = load(wrap("st.global.u32 [%rd1], 7; bar.sync 0; ld.global.u32 %r2, [%rd2];"));
     TestMemory memory;

@@ -208,6 +208,17 @@ TEST_F(Faults, AreReportedWithTheMemoryThatWasFreed) {
     }
 }
 
+TEST_F(Faults, IncludeKernelsThatRunPastTheWatchdog) {
+    SOFTWARE_GPU_ONLY();
+    setenv("JUICE_SOFTGPU_WATCHDOG", "0.05", 1);
+    testing::internal::CaptureStderr();
+    spin(pinnedWord(), nullptr);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_NE(report.find("1 thread loop"), std::string::npos) << report;
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT) << "it stays";
+}
+
 TEST_F(Faults, AreToldToCallbacksAndSkipHostFunctions) {
     static CUresult told;
     static bool called;

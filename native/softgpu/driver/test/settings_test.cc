@@ -35,6 +35,24 @@ TEST(Settings, DeriveUuidsThatDifferByMachineAndDeviceAndStayTheSame) {
     EXPECT_NE(devices[0].uuid, visibleDevices(machine("n"))[0].uuid);
 }
 
+TEST(Settings, SayHowLongAKernelMayRun) {
+    using std::chrono::milliseconds;
+    auto environment = machine("m");
+    EXPECT_EQ(watchdog(environment), milliseconds(0));
+    for (const auto& [text, limit] : {std::pair{"10", 10000},
+                                      {"0.25", 250},
+                                      {"0", 0},
+                                      {"1e-9", 1},
+                                      {"", 0},
+                                      {"-1", 0},
+                                      {"5s", 0},
+                                      {"nan", 0},
+                                      {"1e300", 0}}) {
+        environment.watchdog = text;
+        EXPECT_EQ(watchdog(environment), milliseconds(limit)) << text;
+    }
+}
+
 TEST(Settings, TakeTheUuidsThatAreGivenAndAsManyDevices) {
     auto environment = machine("m");
     environment.uuids =
