@@ -3,7 +3,6 @@
 import { readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
-import { tsImport } from "tsx/esm/api"
 
 const entries = {
   juice: "src/cli/main.ts",
@@ -27,6 +26,8 @@ const oldest = Math.min(...outputs.map(modified))
 const newest = Math.max(...["src", "test/gpu", "bench", "package-lock.json", "scripts/bundle.mjs"].map(modified))
 if (outputs.some((path) => modified(path) === 0) || newest > oldest) {
   // Every commit of the log names the code that decided it: its hash is made here, where there is an esbuild.
+  process.env.TSX_DISABLE_CACHE = "1" // it would stay in the temporary folder
+  const { tsImport } = await import("tsx/esm/api")
   const { buildRules } = await tsImport("../src/router/code-hash.ts", import.meta.url)
   const { hash } = await buildRules()
   await build({
