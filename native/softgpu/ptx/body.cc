@@ -295,6 +295,8 @@ class Body {
             result.offset += static_cast<int64_t>(negative ? 0 - static_cast<uint64_t>(value)
                                                            : static_cast<uint64_t>(value));
         }
+        // Textures, surfaces and tensors have their coordinates inside: [texture, {x, y}].
+        while (at_.take(',')) result.items.push_back(operand(depth + 1));
         at_.expect(']');
         return result;
     }

@@ -68,6 +68,11 @@ void FunctionDecoder::decodeOne(const Instruction& in) {
     if (in.mods.size() > 60) refuse("too many modifiers");
     Decode decode = findOp(in.op);
     if (decode == nullptr) unsupported();
+    for (const Operand& operand : in.operands) {
+        if (operand.kind == Operand::Kind::address && operand.items.size() > 1) {
+            refuse("this address has coordinates");
+        }
+    }
     decode(*this);
     for (size_t i = 0; i < in.mods.size(); ++i) {
         if (!(taken_ >> i & 1)) unsupported("." + std::string(in.mods[i]) + " here");

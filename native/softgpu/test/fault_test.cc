@@ -262,6 +262,11 @@ TEST(Refusals, nameLineAndInstruction) {
         }
     };
     expect("wgmma.fence.sync.aligned;", {"line 11", "wgmma.fence.sync.aligned", "not supported"});
+    expect("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];",
+           {"line 11", "tex.2d.v4.f32.f32", "not supported"});
+    expect("sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r3};",
+           {"line 11", "sust.b.2d.b32.trap", "not supported"});
+    expect("ld.global.u32 %r2, [%rd1, {%r1}];", {"line 11", "ld.global.u32", "coordinates"});
     expect("add.frob.s32 %r2, %r2, %r2;", {".frob"});
     expect("add.s32 %r2, %r2;", {"expected 3 operands, got 2"});
     expect("add.s32 %r2, %rd1, 1;", {".b64 register where .s32 is wanted"});
@@ -269,7 +274,6 @@ TEST(Refusals, nameLineAndInstruction) {
     expect("add.s32 %r2, %r99, 1;", {"%r99"});
     expect("@%r1 bra X; X:", {"%r1 is not a predicate"});
     expect("ld.global.u32 %r2, [nothing];", {"unknown name nothing"});
-    expect("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1, %r2}];", {"line 11"});
     expect("mov.f32 %f1, 1;", {"an integer where a float is wanted"});
     expect("add.rn.s32 %r2, %r2, 1;", {".rn"});
 }
