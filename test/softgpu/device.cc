@@ -1,6 +1,8 @@
 #include "test/softgpu/device.h"
 
 #include <array>
+#include <cstdlib>
+#include <fstream>
 
 namespace juice::truth {
 
@@ -20,7 +22,21 @@ void Memory::read(void* to, size_t bytes) const {
     EXPECT_OK(cuMemcpyDtoH_v2(to, address_, bytes));
 }
 
+namespace {
+
+/// Leaves every text in the folder that SOFTGPU_TRUTH_KEEP names, for ptxas to read: what it
+/// refuses, no real device runs.
+void keep(const std::string& ptx) {
+    static unsigned count = 0;
+    if (const char* folder = std::getenv("SOFTGPU_TRUTH_KEEP")) {
+        std::ofstream(std::string(folder) + "/" + std::to_string(count++) + ".ptx") << ptx;
+    }
+}
+
+}  // namespace
+
 Module::Module(const std::string& ptx) {
+    keep(ptx);
     std::array<char, 4096> log{};
     std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER,
                                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

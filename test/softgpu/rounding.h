@@ -21,7 +21,7 @@ inline const std::array<RoundingMode, 4> kRoundings = {
 template <class F, class... A>
 auto roundedTo(int mode, F f, A... arguments) {
     std::fesetround(mode);
-    auto result = f(arguments...);
+    volatile auto result = f(arguments...);  // computed now, not after the mode is back
     std::fesetround(FE_TONEAREST);
     return result;
 }

@@ -82,6 +82,37 @@ inline float bf16ToFloat(uint16_t value) {
     return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
 }
 
+/// The eight-bit formats: e5m2 is a half without its lower byte; e4m3 has no infinity and one NaN.
+template <bool E5m2>
+float eightToFloat(uint8_t bits) {
+    if constexpr (E5m2) {
+        return halfToFloat(static_cast<uint16_t>(bits << 8));
+    } else {
+        uint32_t sign = static_cast<uint32_t>(bits & 0x80) << 24;
+        uint32_t exponent = bits >> 3 & 15, fraction = bits & 7;
+        if (exponent == 15 && fraction == 7) return std::bit_cast<float>(sign | 0x7fc00000);
+        if (exponent != 0)
+            return std::bit_cast<float>(sign | (exponent + 120) << 23 | fraction << 20);
+        float tiny = static_cast<float>(fraction) * 0x1p-9f;
+        return std::bit_cast<float>(std::bit_cast<uint32_t>(tiny) | sign);
+    }
+}
+
+/// Rounds to nearest; what is too large, infinity too, becomes the largest.
+template <bool E5m2>
+uint8_t narrowToEight(double value) {
+    constexpr double kLargest = E5m2 ? 57344.0 : 448.0;
+    if (value != value) return 0x7f;
+    value = value > kLargest ? kLargest : value < -kLargest ? -kLargest : value;
+    // Held as a format of 16 bits whose fraction ends where the eight-bit one does.
+    constexpr Format kFormat = E5m2 ? Format{5, 2, 15, 0x7f} : Format{4, 3, 7, 0x7f};
+    constexpr Format kRoomy = E5m2 ? kFormat : Format{5, 3, 7, 0x7f};
+    uint16_t bits = roundTo<kRoomy>(value);
+    if constexpr (E5m2) return static_cast<uint8_t>(bits);
+    // One more exponent digit kept 480 from being an infinity: the sign moves down over it.
+    return static_cast<uint8_t>((bits >> 1 & 0x80) | (bits & 0x7f));
+}
+
 /// Reads and rounds values of one of the two formats.
 template <bool Brain>
 struct Half {

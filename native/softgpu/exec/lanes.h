@@ -17,6 +17,9 @@
 
 namespace juice::softgpu {
 
+/// The contents of a .b128 register.
+using Wide128 = unsigned __int128;
+
 inline bool cpuIsWide() {
 #ifdef JUICE_WIDE
     static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

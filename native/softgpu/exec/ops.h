@@ -38,6 +38,10 @@ void decodePackedArithmetic(ptx::FunctionDecoder& d, std::string_view op, ptx::T
 void decodeAddCarry(ptx::FunctionDecoder& d, bool subtract, ptx::Type type);
 void decodeMadCarry(ptx::FunctionDecoder& d, ptx::Type type);
 
+/// cvt to and from the types that are no register's own: tf32, e4m3x2, e5m2x2, and cvt.pack.
+/// False where the conversion is none of them.
+bool decodeNarrowConversion(ptx::FunctionDecoder& d);
+
 /// dst = a + b in wrapping integers of the type's width.
 Handler addHandler(ptx::Type type);
 /// Copies the low part of a register, or extends it with zeros (with the sign for signed `from`).

@@ -331,7 +331,77 @@ void decodeBfind(FunctionDecoder& d) {
     d.emit(shift ? bfindHandler<true>(type) : bfindHandler<false>(type), d.target(0, Type::u32), a);
 }
 
-constexpr std::array<ptx::OpEntry, 14> kOps{{
+/// The n-th set bit from `base` on, upwards for a positive `offset`, downwards for a negative one.
+constexpr auto kFns = [](uint32_t mask, uint32_t base, int32_t offset) -> uint32_t {
+    constexpr uint32_t kNone = ~0u;
+    if (base > 31) return kNone;
+    if (offset == 0) return mask >> base & 1 ? base : kNone;
+    int32_t step = offset > 0 ? 1 : -1;
+    int64_t left = offset > 0 ? int64_t{offset} : -int64_t{offset};
+    for (auto at = static_cast<int32_t>(base); at >= 0 && at < 32; at += step) {
+        if ((mask >> at & 1) && --left == 0) return static_cast<uint32_t>(at);
+    }
+    return kNone;
+};
+
+void decodeFns(FunctionDecoder& d) {
+    d.needOperands(4);
+    d.takeTypeOf({Type::b32});
+    Ref mask = d.source(1, Type::b32), base = d.source(2, Type::b32), n = d.source(3, Type::s32);
+    d.emit(plainLoop<map3<kFns, uint32_t, uint32_t, uint32_t, int32_t>>, d.target(0, Type::b32),
+           mask, base, n);
+}
+
+/// A run of `width` ones from bit `start` on.
+template <bool Clamp>
+constexpr auto kBmsk = [](uint32_t start, uint32_t width) -> uint32_t {
+    if (Clamp && start > 31) return 0;
+    uint32_t from = start & 31, length = width & 31;
+    if ((Clamp && width > 31) || from + length > 31) return ~0u << from;
+    return ((1u << length) - 1) << from;
+};
+
+/// The low `width` bits, extended by their sign for s32.
+template <class T, bool Clamp>
+constexpr auto kSzext = [](T a, uint32_t width) -> T {
+    if (Clamp && width > 31) return a;
+    uint32_t unused = 32 - (width & 31);
+    if (unused == 32) return 0;
+    return static_cast<T>(static_cast<T>(static_cast<uint32_t>(a) << unused) >> unused);
+};
+
+bool takeClamp(FunctionDecoder& d) {
+    bool clamp = d.takeMod("clamp");
+    if (!clamp && !d.takeMod("wrap")) d.refuse("needs .clamp or .wrap");
+    return clamp;
+}
+
+void decodeBmsk(FunctionDecoder& d) {
+    d.needOperands(3);
+    bool clamp = takeClamp(d);
+    d.takeTypeOf({Type::b32});
+    Ref a = d.source(1, Type::b32), b = d.source(2, Type::b32);
+    d.emit(clamp ? lanes<map2<kBmsk<true>, uint32_t, uint32_t>>()
+                 : lanes<map2<kBmsk<false>, uint32_t, uint32_t>>(),
+           d.target(0, Type::b32), a, b);
+}
+
+template <class T>
+Handler szextHandler(bool clamp) {
+    return clamp ? lanes<map2<kSzext<T, true>, T, T, uint32_t>>()
+                 : lanes<map2<kSzext<T, false>, T, T, uint32_t>>();
+}
+
+void decodeSzext(FunctionDecoder& d) {
+    d.needOperands(3);
+    bool clamp = takeClamp(d);
+    Type type = d.takeTypeOf({Type::u32, Type::s32});
+    Ref a = d.source(1, type), b = d.source(2, Type::u32);
+    d.emit(type == Type::s32 ? szextHandler<int32_t>(clamp) : szextHandler<uint32_t>(clamp),
+           d.target(0, type), a, b);
+}
+
+constexpr std::array<ptx::OpEntry, 17> kOps{{
     {"and", decodeLogic<And, kPredAnd>},
     {"or", decodeLogic<Or, kPredOr>},
     {"xor", decodeLogic<Xor, kPredXor>},
@@ -346,6 +416,9 @@ constexpr std::array<ptx::OpEntry, 14> kOps{{
     {"clz", decodeCount},
     {"popc", decodeCount},
     {"bfind", decodeBfind},
+    {"fns", decodeFns},
+    {"bmsk", decodeBmsk},
+    {"szext", decodeSzext},
 }};
 
 }  // namespace

@@ -72,12 +72,18 @@ struct Halves {
         return F{}(Half<Brain>::widen(a), Half<Brain>::widen(b));
     }
 };
+template <class F>
+struct FlushedHalves {
+    static uint16_t flushed(uint16_t bits) { return (bits & 0x7c00) == 0 ? bits & 0x8000 : bits; }
+    bool operator()(uint16_t a, uint16_t b) const {
+        return Halves<F, false>{}(flushed(a), flushed(b));
+    }
+};
 /// One half of a packed pair.
-template <class F, bool Brain, unsigned Shift>
+template <class Compare, unsigned Shift>
 struct PairPart {
     bool operator()(uint32_t a, uint32_t b) const {
-        return Halves<F, Brain>{}(static_cast<uint16_t>(a >> Shift),
-                                  static_cast<uint16_t>(b >> Shift));
+        return Compare{}(static_cast<uint16_t>(a >> Shift), static_cast<uint16_t>(b >> Shift));
     }
 };
 
@@ -128,10 +134,10 @@ Handlers rare() {
     return {plainLoop<setpLoop<F, A>>, nullptr};
 }
 
-template <class F, bool Brain>
+template <class Compare>
 Handlers pair() {
-    return {setpLoop<PairPart<F, Brain, 0>{}, uint32_t>,
-            setpLoop<PairPart<F, Brain, 16>{}, uint32_t>};
+    return {setpLoop<PairPart<Compare, 0>{}, uint32_t>,
+            setpLoop<PairPart<Compare, 16>{}, uint32_t>};
 }
 
 /// set, after its comparison: `aux` where the predicate holds, else 0. The upper half of a pair
@@ -177,13 +183,14 @@ Handlers forFloat(const FunctionDecoder& d, Type type, bool ftz) {
         case Type::f64:
             return one<F{}, double>();
         case Type::f16:
-            return rare<Halves<F, false>{}, uint16_t>();
+            return ftz ? rare<FlushedHalves<F>{}, uint16_t>()
+                       : rare<Halves<F, false>{}, uint16_t>();
         case Type::bf16:
             return rare<Halves<F, true>{}, uint16_t>();
         case Type::f16x2:
-            return pair<F, false>();
+            return ftz ? pair<FlushedHalves<F>>() : pair<Halves<F, false>>();
         case Type::bf16x2:
-            return pair<F, true>();
+            return pair<Halves<F, true>>();
         default:
             d.unsupported("." + std::string(nameOf(type)) + " here");
     }
@@ -269,8 +276,11 @@ void decodeSetp(FunctionDecoder& d) {
     Ref q = pair ? d.target(result.items[1], Type::pred) : kNoRef;
     if (comparison.handlers.high != nullptr) {
         if (!pair) d.refuse("needs two predicates");
+        // The result that replaces the predicate operand comes last.
+        bool lowLast = p == comparison.c;
+        if (lowLast) comparison.emit(d, comparison.handlers.high, q);
         comparison.emit(d, comparison.handlers.setp, p);
-        comparison.emit(d, comparison.handlers.high, q);
+        if (!lowLast) comparison.emit(d, comparison.handlers.high, q);
         return;
     }
     comparison.emit(d, comparison.handlers.setp, p).flags = pair;

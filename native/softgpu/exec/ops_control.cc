@@ -213,8 +213,27 @@ void decodeSleep(FunctionDecoder& d) {
     d.emit(pauseLoop);
 }
 
-void decodeNothing(FunctionDecoder& d) {
-    d.source(0, Type::u32);
+/// pmevent, and hints on what else the hardware might run meanwhile.
+void decodeEvent(FunctionDecoder& d) {
+    d.takeMod("mask");
+    d.needOperands(1);
+    d.immediate(d.operand(0));
+}
+
+/// Grids that depend on one another run one after the other here: there is nothing to wait for.
+void decodeDependency(FunctionDecoder& d) {
+    if (d.takeOneOf({"launch_dependents", "wait"}).empty()) d.refuse("needs an action");
+    d.needOperands(0);
+}
+
+/// Registers are not scarce here.
+void decodeRegisters(FunctionDecoder& d) {
+    if (d.takeOneOf({"inc", "dec"}).empty()) d.refuse("needs .inc or .dec");
+    d.takeMod("sync");
+    d.takeMod("aligned");
+    d.takeTypeOf({Type::u32});
+    d.needOperands(1);
+    d.immediate(d.operand(0));
 }
 
 struct Signature {
@@ -306,7 +325,7 @@ void decodeCall(FunctionDecoder& d) {
     emitCopies(d, results, signature.layout.returns, signature.returnSizes, false);
 }
 
-constexpr std::array<ptx::OpEntry, 9> kOps{{
+constexpr std::array<ptx::OpEntry, 11> kOps{{
     {"bra", decodeBranch},
     {"brx", decodeTable},
     {"call", decodeCall},
@@ -315,7 +334,9 @@ constexpr std::array<ptx::OpEntry, 9> kOps{{
     {"trap", decodeTrap},
     {"brkpt", decodeTrap},
     {"nanosleep", decodeSleep},
-    {"pmevent", decodeNothing},
+    {"pmevent", decodeEvent},
+    {"griddepcontrol", decodeDependency},
+    {"setmaxnreg", decodeRegisters},
 }};
 
 }  // namespace

@@ -80,9 +80,12 @@ double sticky(S a) {
 
 template <bool Brain, Direction Way, class S>
 constexpr auto kIntToHalf = [](S a) { return Half<Brain>::narrow(sticky(a), Way); };
+template <bool Brain, class S>
+constexpr auto kIntToHalfSat = [](S a) { return Half<Brain>::narrow(a > 0 ? 1.0 : 0.0); };
 
 template <bool Brain, class S>
-Handler integerToHalf(std::string_view rounding) {
+Handler integerToHalf(std::string_view rounding, bool sat) {
+    if (sat) return plainLoop<map1<kIntToHalfSat<Brain, S>, uint16_t, S>>;
     if (rounding == "rz")
         return plainLoop<map1<kIntToHalf<Brain, Direction::zero, S>, uint16_t, S>>;
     if (rounding == "rm")
@@ -103,11 +106,9 @@ Handler integerToFloat(const FunctionDecoder& d, Type to, Type from, std::string
                 return sat ? roundedLanes<map1<kIntToFloat<double, S, true>, double, S>>(rounding)
                            : roundedLanes<map1<kIntToFloat<double, S, false>, double, S>>(rounding);
             case Type::f16:
-                if (sat) d.unsupported(".sat here");
-                return integerToHalf<false, S>(rounding);
+                return integerToHalf<false, S>(rounding, sat);
             default:
-                if (sat) d.unsupported(".sat here");
-                return integerToHalf<true, S>(rounding);
+                return integerToHalf<true, S>(rounding, sat);
         }
     });
 }
@@ -323,6 +324,7 @@ void decodePair(FunctionDecoder& d, Type to, Type from, const NarrowModes& modes
 }
 
 void decodeCvt(FunctionDecoder& d) {
+    if (decodeNarrowConversion(d)) return;
     std::string_view integralRounding = d.takeOneOf({"rni", "rzi", "rmi", "rpi"});
     std::string_view rounding = d.takeOneOf({"rn", "rz", "rm", "rp"});
     bool ftz = d.takeMod("ftz"), sat = d.takeMod("sat");
@@ -335,7 +337,7 @@ void decodeCvt(FunctionDecoder& d) {
     Ref source = d.narrowSource(d.operand(1), from);
     // Halves go by way of f32, which holds them exactly.
     bool integralHalf = isHalf(to) && to == from && !integralRounding.empty();
-    if (isHalf(from) && (to != from || integralHalf)) {
+    if (isHalf(from) && (to != from || integralHalf || sat)) {
         bool exact = to == Type::f32 && !sat && !ftz && integralRounding.empty();
         Ref wide = exact ? d.target(0, to) : d.temporary(Type::f32);
         d.emit(from == Type::f16 ? lanes<map1<kWiden<false>, float, uint16_t>>()
@@ -364,8 +366,19 @@ void decodeCvt(FunctionDecoder& d) {
         } else if (!integralRounding.empty()) {
             d.unsupported("this conversion");
         }
-        if (sat || isHalf(from)) d.unsupported("this conversion");
-        run = narrowFor(to, from, narrow);
+        if (isHalf(from) && to != from) d.unsupported("this conversion");
+        if (isHalf(from)) {
+            run = copyHandler(to);
+        } else {
+            if (sat || ftz) {
+                Ref clean = d.temporary(from);
+                d.emit(from == Type::f64 ? floatToFloat<double, double>(false, sat, "")
+                                         : floatToFloat<float, float>(ftz, sat, ""),
+                       clean, source);
+                source = clean;
+            }
+            run = narrowFor(to, from, narrow);
+        }
     } else if (!integralRounding.empty()) {
         if (to != from) d.unsupported("this conversion");
         run = to == Type::f32 ? toIntegral<float>(integralRounding, ftz, sat)

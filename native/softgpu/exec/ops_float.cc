@@ -1,5 +1,7 @@
 // f32 and f64 arithmetic, and the functions that the hardware approximates.
 #include <array>
+#include <cstddef>
+#include <type_traits>
 
 #include "native/softgpu/exec/floats.h"
 #include "native/softgpu/exec/ops.h"
@@ -12,8 +14,15 @@ using ptx::Type;
 
 template <class T>
 constexpr auto kAdd = [](T a, T b) { return a + b; };
+// The hardware adds the negated operand, and so turns the sign of a NaN in it.
 template <class T>
-constexpr auto kSub = [](T a, T b) { return a - b; };
+constexpr auto kSub = [](T a, T b) {
+    if constexpr (sizeof(T) == 8) {
+        uint64_t turned = __builtin_bit_cast(uint64_t, b + b) ^ (1ull << 63);
+        if (a == a && b != b) return __builtin_bit_cast(double, turned);
+    }
+    return a - b;
+};
 template <class T>
 constexpr auto kMul = [](T a, T b) { return a * b; };
 template <class T>
@@ -57,6 +66,13 @@ constexpr auto kMinNan = [](T a, T b) {
 template <class T>
 constexpr auto kMaxNan = [](T a, T b) {
     return isNan(a) ? a : isNan(b) ? b : kMax<T>(a, b);
+};
+
+// .xorsign.abs: the sizes compare, and the result's sign is the product's of both.
+template <auto Choose>
+constexpr auto kOfSizes = [](float a, float b) {
+    float size = Choose(__builtin_fabsf(a), __builtin_fabsf(b));
+    return std::signbit(a) != std::signbit(b) && size == size ? -size : size;
 };
 
 template <class T>
@@ -126,6 +142,56 @@ struct Finish {
     }
 };
 
+// .ftz flushes what is subnormal once it has been rounded to 24 digits. Next to the smallest normal
+// number the processor keeps only 23, and may round up to it what should have gone: such a result
+// is computed again, 2^60 times as large.
+constexpr float kSmallest = 0x1p-126f, kScale = 0x1p60f;
+template <auto F>
+constexpr std::nullptr_t kScaledUp = nullptr;  // results that are exact when they are so small
+template <>
+constexpr auto kScaledUp<kMul<float>> = [](float a, float b, float) {
+    bool first = __builtin_fabsf(a) < __builtin_fabsf(b);
+    return first ? a * kScale * b : a * (b * kScale);
+};
+template <>
+constexpr auto kScaledUp<kDiv<float>> = [](float a, float b, float) { return a * kScale / b; };
+template <>
+constexpr auto kScaledUp<kRcp<float>> = [](float a, float, float) { return kScale / a; };
+template <>
+constexpr auto kScaledUp<kFma<float>> = [](float a, float b, float c) {
+    bool first = __builtin_fabsf(a) < __builtin_fabsf(b);
+    return first ? fused(a * kScale, b, c * kScale) : fused(a, b * kScale, c * kScale);
+};
+
+template <auto F, bool Sat>
+JUICE_LOOP void flushedLoop(Exec& x, const Instr& in, uint32_t m) {
+    auto* d = x.to<float>(in.dst);
+    const auto* a = x.from<float>(in.a);
+    const auto* b = in.b == kNoRef ? a : x.from<float>(in.b);
+    const auto* c = in.c == kNoRef ? a : x.from<float>(in.c);
+    alignas(32) float result[kLanes];
+    uint32_t border = 0;
+    for (unsigned i = 0; i < kLanes; ++i) {
+        float p = flush(a[i]), q = flush(b[i]), r = flush(c[i]);
+        if constexpr (requires { F(p, q, r); })
+            result[i] = F(p, q, r);
+        else if constexpr (requires { F(p, q); })
+            result[i] = F(p, q);
+        else
+            result[i] = F(p);
+        border |= __builtin_fabsf(result[i]) == kSmallest ? 1 : 0;
+    }
+    for (unsigned i = 0; border != 0 && i < kLanes; ++i) {
+        if (__builtin_fabsf(result[i]) != kSmallest) continue;
+        float exact = kScaledUp<F>(flush(a[i]), flush(b[i]), flush(c[i]));
+        if (__builtin_fabsf(exact) < kSmallest * kScale) result[i] = std::copysign(0.0f, exact);
+    }
+    forLanes(m, [=, &result](unsigned i) {
+        float flushed = flush(result[i]);
+        d[i] = Sat ? saturate(flushed) : canonical(flushed);
+    });
+}
+
 struct Modes {
     bool ftz = false, sat = false;
     std::string_view rounding;
@@ -144,7 +210,9 @@ Modes takeModes(FunctionDecoder& d, Type type) {
 template <class T, auto F, bool Ftz, bool Sat>
 Handler handlerOf(int operands, std::string_view rounding) {
     constexpr Finish<T, F, Ftz, Sat> kFinish{};
-    if constexpr (requires(T t) { F(t); })
+    if constexpr (Ftz && !std::is_null_pointer_v<std::remove_const_t<decltype(kScaledUp<F>)>>)
+        return roundedLanes<flushedLoop<F, Sat>>(rounding);
+    else if constexpr (requires(T t) { F(t); })
         return roundedLanes<map1<kFinish, T, T>>(rounding);
     else if constexpr (requires(T t) { F(t, t); })
         return roundedLanes<map2<kFinish, T, T>>(rounding);
@@ -192,6 +260,17 @@ void arithmetic(FunctionDecoder& d, std::string_view op, Type type) {
     if (op == "min" || op == "max") {
         if (!modes.rounding.empty() || modes.sat) d.unsupported("rounding or .sat here");
         bool nan = type == Type::f32 && d.takeMod("NaN");
+        if constexpr (sizeof(T) == 4) {
+            if (d.takeMod("xorsign")) {
+                if (!d.takeMod("abs")) d.refuse("needs .xorsign.abs");
+                if (op == "min") {
+                    return nan ? emitOp<float, kOfSizes<kMinNan<float>>>(d, modes)
+                               : emitOp<float, kOfSizes<kMin<float>>>(d, modes);
+                }
+                return nan ? emitOp<float, kOfSizes<kMaxNan<float>>>(d, modes)
+                           : emitOp<float, kOfSizes<kMax<float>>>(d, modes);
+            }
+        }
         if (op == "min")
             return nan ? emitOp<T, kMinNan<T>>(d, modes) : emitOp<T, kMin<T>>(d, modes);
         return nan ? emitOp<T, kMaxNan<T>>(d, modes) : emitOp<T, kMax<T>>(d, modes);

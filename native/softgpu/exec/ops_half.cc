@@ -12,12 +12,17 @@ using ptx::FunctionDecoder;
 using ptx::Type;
 
 /// Flags of an operation, in Instr::flags.
-constexpr uint8_t kFtz = 1, kSat = 2, kRelu = 4, kNan = 8;
+constexpr uint8_t kFtz = 1, kSat = 2, kRelu = 4, kNan = 8, kXorsign = 16;
+
+/// A subnormal's bits to those of the zero of its sign.
+template <bool Brain>
+uint16_t flushHalf(uint16_t bits) {
+    return (bits & (Brain ? 0x7f80 : 0x7c00)) == 0 ? bits & 0x8000 : bits;
+}
 
 template <bool Brain>
 float widen(uint16_t bits, uint8_t flags) {
-    if ((flags & kFtz) && (bits & 0x7c00) == 0 && !Brain) bits &= 0x8000;
-    return Half<Brain>::widen(bits);
+    return Half<Brain>::widen(flags & kFtz ? flushHalf<Brain>(bits) : bits);
 }
 
 template <bool Brain>
@@ -25,8 +30,7 @@ uint16_t finish(double value, uint8_t flags) {
     if (flags & kSat) value = saturate(value);
     if ((flags & kRelu) && value <= 0) value = 0;
     uint16_t bits = Half<Brain>::narrow(value);
-    if ((flags & kFtz) && (bits & 0x7c00) == 0 && !Brain) bits &= 0x8000;
-    return bits;
+    return flags & kFtz ? flushHalf<Brain>(bits) : bits;
 }
 
 /// a * b + c such that rounding it to a half gives what rounding the exact value would: inexact
@@ -53,6 +57,13 @@ double greatest(double a, double b, bool nan) {
     return a > b ? a : b;
 }
 
+/// .xorsign.abs: the sizes compare, and the result's sign is the product's of both.
+template <double (*Choose)(double, double, bool)>
+double ofSizes(double a, double b, bool nan) {
+    double size = Choose(std::fabs(a), std::fabs(b), nan);
+    return std::signbit(a) != std::signbit(b) && size == size ? -size : size;
+}
+
 enum class Op : uint8_t { add, sub, mul, fma, min, max, ex2, tanh };
 
 template <Op O, bool Brain>
@@ -63,8 +74,13 @@ uint16_t compute(uint16_t a, uint16_t b, uint16_t c, uint8_t flags) {
     if constexpr (O == Op::sub) result = fusedOdd(1, p, -q);
     if constexpr (O == Op::mul) result = p * q;
     if constexpr (O == Op::fma) result = fusedOdd(p, q, widen<Brain>(c, flags));
-    if constexpr (O == Op::min) result = least(p, q, flags & kNan);
-    if constexpr (O == Op::max) result = greatest(p, q, flags & kNan);
+    if constexpr (O == Op::min) {
+        result = flags & kXorsign ? ofSizes<least>(p, q, flags & kNan) : least(p, q, flags & kNan);
+    }
+    if constexpr (O == Op::max) {
+        result =
+            flags & kXorsign ? ofSizes<greatest>(p, q, flags & kNan) : greatest(p, q, flags & kNan);
+    }
     if constexpr (O == Op::ex2) result = std::exp2(p);
     if constexpr (O == Op::tanh) result = std::tanh(p);
     return finish<Brain>(result, flags);
@@ -116,6 +132,7 @@ template <bool Brain>
 uint16_t withSign(uint16_t bits, const Instr& in) {
     constexpr uint16_t kInfinity = Brain ? 0x7f80 : 0x7c00;
     if ((bits & 0x7fff) > kInfinity) return 0x7fff;
+    if (in.flags & kFtz) bits = flushHalf<Brain>(bits);
     return static_cast<uint16_t>((bits & in.aux) ^ static_cast<uint32_t>(in.imm));
 }
 
@@ -137,7 +154,7 @@ void signPairLoop(Exec& x, const Instr& in, uint32_t m) {
 }
 
 void decodeSign(FunctionDecoder& d, bool negate, Type type) {
-    if (d.takeMod("ftz")) d.unsupported(".ftz here");
+    bool ftz = d.takeMod("ftz");
     d.needOperands(2);
     Handler run = type == Type::f16     ? signLoop<false>
                   : type == Type::bf16  ? signLoop<true>
@@ -147,6 +164,7 @@ void decodeSign(FunctionDecoder& d, bool negate, Type type) {
     Instr& in = d.emit(run, d.target(0, type), a);
     in.imm = negate ? 0x8000 : 0;
     in.aux = negate ? 0xffff : 0x7fff;
+    if (ftz) in.flags = kFtz;
 }
 
 struct Entry {
@@ -180,6 +198,10 @@ void decodeHalfArithmetic(FunctionDecoder& d, std::string_view op, Type type) {
         uint8_t flags = d.takeMod("ftz") ? kFtz : 0;
         if (ordering) {
             if (d.takeMod("NaN")) flags |= kNan;
+            if (d.takeMod("xorsign")) {
+                if (!d.takeMod("abs")) d.refuse("needs .xorsign.abs");
+                flags |= kXorsign;
+            }
         } else if (op != "ex2" && op != "tanh") {
             d.takeMod("rn");
             if (d.takeMod("sat")) flags |= kSat;

@@ -55,14 +55,26 @@ Handler loadOf(unsigned n) {
     if constexpr (sizeof(M) > sizeof(R))
         return nullptr;
     else
-        return n == 1 ? loadLoop<M, R, 1> : n == 2 ? loadLoop<M, R, 2> : loadLoop<M, R, 4>;
+        return n == 1   ? loadLoop<M, R, 1>
+               : n == 2 ? loadLoop<M, R, 2>
+               : n == 4 ? loadLoop<M, R, 4>
+                        : loadLoop<M, R, 8>;
 }
 
 template <class M>
 Handler loadInto(unsigned registerBytes, unsigned n) {
-    return registerBytes == 2   ? loadOf<M, uint16_t>(n)
-           : registerBytes == 4 ? loadOf<M, uint32_t>(n)
-                                : loadOf<M, uint64_t>(n);
+    switch (registerBytes) {
+        case 1:
+            return loadOf<M, uint8_t>(n);
+        case 2:
+            return loadOf<M, uint16_t>(n);
+        case 4:
+            return loadOf<M, uint32_t>(n);
+        case 8:
+            return loadOf<M, uint64_t>(n);
+        default:
+            return nullptr;
+    }
 }
 
 Handler loadHandler(Type type, unsigned registerBytes, unsigned n) {
@@ -78,6 +90,8 @@ Handler loadHandler(Type type, unsigned registerBytes, unsigned n) {
                                      : loadInto<uint32_t>(registerBytes, n);
         case 8:
             return loadInto<uint64_t>(registerBytes, n);
+        case 16:
+            return registerBytes == 16 && n == 1 ? loadLoop<Wide128, Wide128, 1> : nullptr;
         default:
             return nullptr;
     }
@@ -88,14 +102,26 @@ Handler storeOf(unsigned n) {
     if constexpr (sizeof(M) > sizeof(R))
         return nullptr;
     else
-        return n == 1 ? storeLoop<M, R, 1> : n == 2 ? storeLoop<M, R, 2> : storeLoop<M, R, 4>;
+        return n == 1   ? storeLoop<M, R, 1>
+               : n == 2 ? storeLoop<M, R, 2>
+               : n == 4 ? storeLoop<M, R, 4>
+                        : storeLoop<M, R, 8>;
 }
 
 template <class M>
 Handler storeFrom(unsigned registerBytes, unsigned n) {
-    return registerBytes == 2   ? storeOf<M, uint16_t>(n)
-           : registerBytes == 4 ? storeOf<M, uint32_t>(n)
-                                : storeOf<M, uint64_t>(n);
+    switch (registerBytes) {
+        case 1:
+            return storeOf<M, uint8_t>(n);
+        case 2:
+            return storeOf<M, uint16_t>(n);
+        case 4:
+            return storeOf<M, uint32_t>(n);
+        case 8:
+            return storeOf<M, uint64_t>(n);
+        default:
+            return nullptr;
+    }
 }
 
 Handler storeHandler(Type type, unsigned registerBytes, unsigned n) {
@@ -108,6 +134,8 @@ Handler storeHandler(Type type, unsigned registerBytes, unsigned n) {
             return storeFrom<uint32_t>(registerBytes, n);
         case 8:
             return storeFrom<uint64_t>(registerBytes, n);
+        case 16:
+            return registerBytes == 16 && n == 1 ? storeLoop<Wide128, Wide128, 1> : nullptr;
         default:
             return nullptr;
     }
@@ -116,6 +144,7 @@ Handler storeHandler(Type type, unsigned registerBytes, unsigned n) {
 unsigned takeVector(FunctionDecoder& d) {
     if (d.takeMod("v2")) return 2;
     if (d.takeMod("v4")) return 4;
+    if (d.takeMod("v8")) return 8;
     return 1;
 }
 
@@ -140,7 +169,11 @@ unsigned registerBytes(const FunctionDecoder& d, const std::vector<Operand>& ite
 }
 
 Type bitsType(unsigned bytes) {
-    return bytes == 2 ? Type::b16 : bytes == 4 ? Type::b32 : Type::b64;
+    return bytes == 1   ? Type::b8
+           : bytes == 2 ? Type::b16
+           : bytes == 4 ? Type::b32
+           : bytes == 8 ? Type::b64
+                        : Type::b128;
 }
 
 /// A cache policy operand after .L2::cache_hint has no meaning here.

@@ -63,11 +63,41 @@ Packing packingOf(const FunctionDecoder& d, Type whole, size_t parts) {
     if (size == 8 && parts == 4) {
         return {Type::b16, packLoop<uint64_t, uint16_t>, unpackLoop<uint64_t, uint16_t>};
     }
+    if (size == 2 && parts == 2) {
+        return {Type::b8, packLoop<uint16_t, uint8_t>, unpackLoop<uint16_t, uint8_t>};
+    }
+    if (size == 4 && parts == 4) {
+        return {Type::b8, packLoop<uint32_t, uint8_t>, unpackLoop<uint32_t, uint8_t>};
+    }
+    if (size == 16 && parts == 2) {
+        return {Type::b64, packLoop<Wide128, uint64_t>, unpackLoop<Wide128, uint64_t>};
+    }
+    if (size == 16 && parts == 4) {
+        return {Type::b32, packLoop<Wide128, uint32_t>, unpackLoop<Wide128, uint32_t>};
+    }
     d.unsupported("packing these parts");
+}
+
+/// mov.v4.u32 {x, y, z, w}, %tid: the parts of a special register.
+void decodeSpecialVector(FunctionDecoder& d) {
+    Type type = d.takeType();
+    const Operand& to = d.operand(0);
+    const Operand& from = d.operand(1);
+    if (to.kind != Operand::Kind::vector || to.items.size() != 4 ||
+        from.kind != Operand::Kind::name || !isSpecial(from.name)) {
+        d.unsupported();
+    }
+    constexpr std::string_view kParts = "xyzw";
+    for (size_t i = 0; i < 4; ++i) {
+        std::string part = std::string(from.name) + "." + kParts[i];
+        Ref value = emitSpecial(d, part, type);
+        d.emit(copyHandler(type), d.target(to.items[i], type), value);
+    }
 }
 
 void decodeMov(FunctionDecoder& d) {
     d.needOperands(2);
+    if (d.takeMod("v4")) return decodeSpecialVector(d);
     Type type = d.takeType();
     const Operand& to = d.operand(0);
     const Operand& from = d.operand(1);
@@ -98,10 +128,11 @@ void decodeMov(FunctionDecoder& d) {
 
 Space takeSpace(FunctionDecoder& d) {
     if (d.takeMod("global")) return Space::global;
-    if (d.takeMod("shared") || d.takeMod("shared::cta")) return Space::shared;
+    // A block that is in no cluster is a cluster of its own.
+    if (!d.takeOneOf({"shared", "shared::cta", "shared::cluster"}).empty()) return Space::shared;
     if (d.takeMod("local")) return Space::local;
     if (d.takeMod("const")) return Space::constant;
-    if (d.takeMod("param")) return Space::param;
+    if (!d.takeOneOf({"param", "param::entry", "param::func"}).empty()) return Space::param;
     d.unsupported("this state space");
 }
 
@@ -225,6 +256,8 @@ Handler copyHandler(Type type) {
             return lanes<map1<kCopy<uint16_t>, uint16_t, uint16_t>>();
         case 4:
             return lanes<map1<kCopy<uint32_t>, uint32_t, uint32_t>>();
+        case 16:
+            return lanes<map1<kCopy<Wide128>, Wide128, Wide128>>();
         default:
             return lanes<map1<kCopy<uint64_t>, uint64_t, uint64_t>>();
     }

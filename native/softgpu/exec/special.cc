@@ -45,7 +45,7 @@ uint64_t processors() {
 constexpr auto kZero = [](const Exec&, unsigned) -> uint64_t { return 0; };
 constexpr auto kOne = [](const Exec&, unsigned) -> uint64_t { return 1; };
 
-constexpr std::array<Special, 61> kSpecials{{
+constexpr std::array<Special, 62> kSpecials{{
     {"%tid.x", [](const Exec& x, unsigned i) -> uint64_t { return x.warp->tid[0][i]; }},
     {"%tid.y", [](const Exec& x, unsigned i) -> uint64_t { return x.warp->tid[1][i]; }},
     {"%tid.z", [](const Exec& x, unsigned i) -> uint64_t { return x.warp->tid[2][i]; }},
@@ -105,7 +105,8 @@ constexpr std::array<Special, 61> kSpecials{{
      [](const Exec& x, unsigned) -> uint64_t {
          return x.grid->launch->gridWorkspace & 0xffffffff;
      }},
-    {"%envreg3", kZero},
+    {"%reserved_smem_offset_0", kZero},
+    {"%reserved_smem_offset_1", kZero},
     {"%reserved_smem_offset_begin", kZero},
     {"%reserved_smem_offset_end", kZero},
     {"%reserved_smem_offset_cap", kZero},
@@ -114,7 +115,7 @@ constexpr std::array<Special, 61> kSpecials{{
     {"%ntid.w", kOne},
     {"%nctaid.w", kOne},
     {"%pm0", kZero},
-    {"%pm1", kZero},
+    {"%current_graph_exec", kZero},
 }};
 
 template <class T>
@@ -139,6 +140,10 @@ bool isSpecial(std::string_view name) {
 }
 
 Ref emitSpecial(ptx::FunctionDecoder& d, std::string_view name, Type type) {
+    if (type == Type::pred && name == "%is_explicit_cluster") return d.constant(0, 0);
+    // Performance counters are still, and the driver sets no more than two environment registers.
+    if (name.starts_with("%pm")) name = "%pm0";
+    if (name.starts_with("%envreg") && name != "%envreg1" && name != "%envreg2") name = "%envreg0";
     for (uint32_t i = 0; i < kSpecials.size(); ++i) {
         if (kSpecials[i].name != name) continue;
         bool once = name.starts_with("%clock") || name.starts_with("%globaltimer");

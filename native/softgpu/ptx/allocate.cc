@@ -179,7 +179,7 @@ Allocation allocateSlots(const Code& code, uint32_t base, const std::vector<Meta
         std::vector<Ref> free;
         std::vector<std::pair<uint32_t, Ref>> active;  // heap by end
     };
-    Pool pools[5];
+    Pool pools[6];
     for (const Interval& interval : intervals) {
         if (interval.begin == ~0u) continue;
         Type type = registers[interval.reg];

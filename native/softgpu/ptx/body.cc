@@ -137,7 +137,6 @@ class Body {
         if (type == Type::none) {
             refuse(line, ".reg ." + std::string(word) + " is not supported by the software GPU");
         }
-        if (type == Type::b128) refuse(line, ".reg .b128 is not supported by the software GPU");
         do {
             std::string_view name = at_.word();
             uint32_t count = 0;

@@ -9,6 +9,7 @@
 namespace juice::softgpu::ptx {
 
 Ref Constants::of(uint64_t bits, unsigned width) {
+    if (width > 8) throw Refusal{kInvalidPtx, "there are no immediates of 128 bits"};
     if (width > 0 && width < 8) bits &= (1ull << (8 * width)) - 1;
     auto& known = known_[width == 0 ? 0 : std::bit_width(width)];
     auto [slot, fresh] = known.try_emplace(bits, 0);
