@@ -52,6 +52,8 @@ CUresult custom_cuStreamSynchronize(Incoming& in);
 CUresult custom_cuStreamQuery(Incoming& in);
 CUresult custom_cuEventQuery(Incoming& in);
 CUresult custom_cuEventSynchronize(Incoming& in);
+CUresult custom_juiceMirrorCohere(Incoming& in);
+CUresult custom_juiceWatch(Incoming& in);
 
 }  // namespace juice::worker
 
@@ -100,4 +102,6 @@ CUresult custom_cuEventSynchronize(Incoming& in);
     X(cuStreamSynchronize) \
     X(cuStreamQuery) \
     X(cuEventQuery) \
-    X(cuEventSynchronize)
+    X(cuEventSynchronize) \
+    X(juiceMirrorCohere) \
+    X(juiceWatch)

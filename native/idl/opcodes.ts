@@ -95,5 +95,7 @@ export const opcodes = {
   cuTensorMapEncodeTiled: 89,
   cuTensorMapEncodeIm2col: 90,
   cuTensorMapEncodeIm2colWide: 91,
-  cuTensorMapReplaceAddress: 92
+  cuTensorMapReplaceAddress: 92,
+  juiceMirrorCohere: 200,
+  juiceWatch: 201
 } as const satisfies Record<string, number>

@@ -40,6 +40,9 @@ class Client final : public ClientLink, private FrameSink {
     uint64_t mintTransfer() override { return outflow_.mint(); }
     void send(uint64_t transfer, const void* source, size_t size) override;
     void onFault(std::function<void(int, uint16_t)> handler) override;
+    void patch(Bytes pieces) override;
+    void onPatch(PatchHandler handler) override;
+    void onOutput(OutputHandler handler) override;
     bool broken() const override { return desk_.closed(); }
     std::string reason() const override;
     void close() override;
@@ -96,6 +99,8 @@ class Client final : public ClientLink, private FrameSink {
     std::string onReply(const wire::Header& header, Bytes payload);
     std::string onAck(Bytes payload);
     std::string onFaultFrame(Bytes payload);
+    std::string onPatchFrame(Bytes payload);
+    std::string onOutputFrame(Bytes payload);
     void acknowledge(size_t bytes);
     void laneEnded(const std::string& lane, FrameStream::Got got, const std::string& sentence);
     void fail(const std::string& why);
@@ -124,6 +129,8 @@ class Client final : public ClientLink, private FrameSink {
     std::unordered_map<uint64_t, Pending> pending_;
     uint64_t lastLanded_ = 0;
     std::function<void(int, uint16_t)> faultHandler_;
+    PatchHandler patchHandler_;
+    OutputHandler outputHandler_;
 
     // of the reading thread:
     uint64_t lastReply_ = 0, lastAcked_ = 0, unackedBytes_ = 0, lastExecuted_ = 0;

@@ -185,6 +185,22 @@ void Client::onFault(std::function<void(int, uint16_t)> handler) {
     faultHandler_ = std::move(handler);
 }
 
+void Client::patch(Bytes pieces) {
+    const NoCancel whole;
+    outbox_.appendFrame(patchFrame(0, pieces));
+    outbox_.nudge();
+}
+
+void Client::onPatch(PatchHandler handler) {
+    std::lock_guard lock(desk_.state);
+    patchHandler_ = std::move(handler);
+}
+
+void Client::onOutput(OutputHandler handler) {
+    std::lock_guard lock(desk_.state);
+    outputHandler_ = std::move(handler);
+}
+
 std::string Client::reason() const {
     std::lock_guard lock(ending_);
     return reason_;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "native/link/codec.h"
 #include "native/link/keys.h"
@@ -28,7 +29,7 @@ struct Endpoint {
 };
 
 struct ClientHello {
-    uint32_t capabilities = wire::kBulkLanes;
+    uint32_t capabilities = wire::kBulkLanes | wire::kOutput;
     uint32_t pid = 0;
     uint8_t arenas = 0;  // bit i: kArenas[i] is held
     int lanes = -1;      // bulk lanes, 0..8; -1: the setting JUICE_LANES, else 4
@@ -82,6 +83,20 @@ class ClientLink {
 
     /// Unsolicited sticky errors: called on an internal thread, must not call back into the link.
     virtual void onFault(std::function<void(int result, uint16_t opcode)> handler) = 0;
+
+    /// Sends the pieces of a patch (delta.h), kMostPatch bytes at most, behind all that has been
+    /// posted.
+    static constexpr size_t kMostPatch = 512u << 10;
+    virtual void patch(Bytes pieces) = 0;
+    /// Patches of the worker: called, in the order in which they come, on whichever thread reads;
+    /// it must not call back into the link. A sentence ends the link.
+    using PatchHandler = std::function<std::string(uint64_t watches, Bytes pieces)>;
+    virtual void onPatch(PatchHandler handler) = 0;
+
+    /// What the driver prints at the worker: called, in order, on whichever thread reads; it must
+    /// not call back into the link. Without a handler it is dropped.
+    using OutputHandler = std::function<void(wire::OutputStream stream, std::string_view text)>;
+    virtual void onOutput(OutputHandler handler) = 0;
 
     virtual bool broken() const = 0;
     /// Why, in one sentence; empty while the link works.

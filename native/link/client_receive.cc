@@ -21,6 +21,10 @@ std::string Client::frame(const wire::Header& header, Bytes payload, const Segme
             return onAck(payload);
         case Kind::fault:
             return onFaultFrame(payload);
+        case Kind::patch:
+            return onPatchFrame(payload);
+        case Kind::output:
+            return onOutputFrame(payload);
         case Kind::credit: {
             Reader in(payload);
             const auto bytes = in.get<uint64_t>();
@@ -100,6 +104,33 @@ std::string Client::onFaultFrame(Bytes payload) {
     }
     if (handler) handler(result, opcode);
     return {};
+}
+
+std::string Client::onOutputFrame(Bytes payload) {
+    OutputHandler handler;
+    {
+        std::lock_guard lock(desk_.state);
+        handler = outputHandler_;
+    }
+    Reader in(payload);
+    const auto stream = in.get<wire::OutputStream>();
+    if (stream != wire::OutputStream::standard && stream != wire::OutputStream::error)
+        return "output on an unknown stream";
+    const Bytes text = in.take(in.remaining());
+    if (handler) handler(stream, {reinterpret_cast<const char*>(text.data()), text.size()});
+    return {};
+}
+
+std::string Client::onPatchFrame(Bytes payload) {
+    PatchHandler handler;
+    {
+        std::lock_guard lock(desk_.state);
+        handler = patchHandler_;
+    }
+    if (!handler) return "a patch that was not asked for";
+    Reader in(payload);
+    const auto watches = in.get<uint64_t>();
+    return handler(watches, payload.subspan(sizeof watches));
 }
 
 std::string Client::beginChunk(const wire::Header&, const ChunkHead& head, size_t bytes,

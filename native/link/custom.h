@@ -227,7 +227,8 @@ struct CopyIn {
 /// transfer  waited; answered when all of it has been copied, the bytes travel as `transfer`
 /// mirror    posted: copied to the mirror in stream order, then sent as `transfer`. With `wait` it
 /// is waited and
-///           answered when the copy has completed (a blocking copy to pinned memory).
+///           answered when the copy has completed (a blocking copy to pinned memory). Without a
+///           transfer (0) the mirror is coherent, and a watch sends what has changed.
 struct CopyOut {
     uint64_t stream;
     uint64_t source;
@@ -235,7 +236,7 @@ struct CopyOut {
     uint32_t host;      // Host
     uint32_t wait;      // mirror only: 0 or 1
     uint64_t address;   // mirror: host address inside a live mirror
-    uint64_t transfer;  // transfer, mirror
+    uint64_t transfer;  // transfer, mirror (or 0)
 };
 /// cuMemcpyDtoDAsync_v2, and cuMemcpyDtoD_v2.
 struct CopyDevice {
@@ -267,8 +268,8 @@ struct BoxSide {
 enum class Place : uint32_t { inlined = 0, transfer = 1, mirror = 2, device = 3 };
 /// cuMemcpy3DAsync_v2: every 2D and 3D copy between linear memories, one end of it at least in the
 /// device. Towards the client it is waited unless the target is a mirror (then `transfer` carries
-/// the packed rows when it has completed, and the client scatters them). Inlined source bytes
-/// follow; results of an inlined target: the packed bytes.
+/// the packed rows when it has completed, and the client scatters them; or it is 0, as in CopyOut).
+/// Inlined source bytes follow; results of an inlined target: the packed bytes.
 struct CopyBox {
     uint64_t stream;
     uint64_t width;  // bytes
@@ -307,6 +308,22 @@ struct MirrorPush {
     uint64_t address;
     uint64_t size;
     uint64_t transfer;  // 0: inlined
+};
+
+// ---- Coherence: pinned memory that device code reads and writes itself (wire.h, "Coherence")
+
+/// juiceMirrorCohere: from now on the mirror that begins there is kept the same as the client's
+/// memory, by patches both ways. It is zero when the answer is given, and so is what both ends
+/// compare with. Waited, no results.
+struct MirrorCohere {
+    uint64_t address;
+};
+/// juiceWatch: when the stream has got here, what the device has changed in coherent memory is
+/// sent, and answers given after that presuppose it; until then changes are sent now and then.
+/// Posted after each work that may touch coherent memory. A patch's `watches` counts those that are
+/// over.
+struct Watch {
+    uint64_t stream;
 };
 
 }  // namespace juice::custom

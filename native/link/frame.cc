@@ -26,9 +26,11 @@ const Rule* ruleOf(uint8_t kind) {
     static constexpr Rule call    {"call",    true,  false, false, true,  0,  wire::kMaxPayload};
     static constexpr Rule reply   {"reply",   false, true,  false, true,  sizeof(wire::ReplyHead), wire::kMaxPayload};
     static constexpr Rule fault   {"fault",   false, true,  false, false, 6,  6};
+    static constexpr Rule output  {"output",  false, true,  false, false, 2,  1 + wire::kMaxOutput};
     static constexpr Rule chunk   {"chunk",   true,  true,  true,  false, wire::kChunkHeader + 1, wire::kChunkHeader + wire::kChunkSize};
     static constexpr Rule credit  {"credit",  false, true,  false, false, 16, 16};
     static constexpr Rule ack     {"ack",     true,  true,  false, false, 16, 16};
+    static constexpr Rule patch   {"patch",   true,  true,  false, false, 8,  wire::kMaxPayload};
     // clang-format on
     switch (static_cast<Kind>(kind)) {
         case Kind::hello:
@@ -43,12 +45,16 @@ const Rule* ruleOf(uint8_t kind) {
             return &reply;
         case Kind::fault:
             return &fault;
+        case Kind::output:
+            return &output;
         case Kind::chunk:
             return &chunk;
         case Kind::credit:
             return &credit;
         case Kind::ack:
             return &ack;
+        case Kind::patch:
+            return &patch;
     }
     return nullptr;
 }
@@ -109,6 +115,14 @@ std::vector<uint8_t> creditFrame(uint64_t bytes, uint64_t transfer) {
     Writer out;
     out.put(bytes).put(transfer);
     return immediateFrame(Kind::credit, out.view());
+}
+
+std::vector<uint8_t> patchFrame(uint64_t watches, Bytes pieces) {
+    Writer out;
+    const wire::Header header = immediate(Kind::patch, sizeof watches + pieces.size());
+    out.raw(&header, sizeof header);
+    out.put(watches).raw(pieces.data(), pieces.size());
+    return out.take();
 }
 
 std::vector<uint8_t> faultFrame(int32_t result, uint16_t opcode) {

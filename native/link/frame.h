@@ -33,6 +33,7 @@ std::vector<uint8_t> ackFrame(uint64_t received, uint64_t executed);
 /// `transfer` 0: credit for any transfer; otherwise a grant that only this one may use.
 std::vector<uint8_t> creditFrame(uint64_t bytes, uint64_t transfer);
 std::vector<uint8_t> faultFrame(int32_t result, uint16_t opcode);
+std::vector<uint8_t> patchFrame(uint64_t watches, Bytes pieces);
 
 struct Goodbye {
     wire::GoodbyeReason reason;

@@ -39,7 +39,7 @@ class SlotWriter {
 
 class Server final : public ServerLink, private FrameSink {
   public:
-    Server(Options options, uint8_t arena, uint32_t clientPid);
+    Server(Options options, uint8_t arena, uint32_t clientPid, bool takesOutput);
     ~Server() override;
     bool start();
     uint64_t window() const { return staging_.window(); }
@@ -59,6 +59,9 @@ class Server final : public ServerLink, private FrameSink {
     uint64_t beginSend(uint64_t transfer, uint64_t size) override;
     void sendPiece(uint64_t transfer, uint64_t ordinal, uint64_t offset, const void* data,
                    size_t bytes, std::function<void()> done) override;
+    void patch(uint64_t watches, Bytes pieces) override;
+    void output(wire::OutputStream stream, std::string_view text) override;
+    void onPatch(std::function<std::string(Bytes)> handler) override;
     Ending ending() const override { return ending_.load(std::memory_order_acquire); }
     std::string reason() const override;
     uint64_t bytesIn() const override;
@@ -116,6 +119,7 @@ class Server final : public ServerLink, private FrameSink {
     }
     std::string onCall(const wire::Header& header, Bytes payload, const SegmentRef& segment);
     std::string onAck(Bytes payload);
+    std::string onPatchFrame(Bytes payload);
     /// One turn at the command lane, if it is free: anything but `some` when there is nothing to
     /// do.
     FrameStream::Got turn();
@@ -139,6 +143,7 @@ class Server final : public ServerLink, private FrameSink {
     const Credentials who_;
     const uint8_t arena_;
     const uint32_t clientPid_;
+    const bool takesOutput_;
     const std::function<void()> onEnding_;
 
     Staging staging_;
@@ -157,6 +162,9 @@ class Server final : public ServerLink, private FrameSink {
 
     // of the reading thread:
     uint64_t lastCall_ = 0, lastRequest_ = 0, lastAck_ = 0;
+
+    std::mutex patchMutex_;
+    std::function<std::string(Bytes)> patchHandler_;
 
     std::mutex queueMutex_;
     std::deque<Queued> queue_;

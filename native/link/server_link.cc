@@ -55,7 +55,8 @@ std::unique_ptr<ServerLink> ServerLink::accept(Options options, std::string& err
         } else {
             const auto arena = static_cast<uint8_t>(__builtin_ctz(common));
             const std::string worker = options.worker.substr(0, 1024);
-            auto server = std::make_unique<Server>(std::move(options), arena, offer.pid);
+            auto server = std::make_unique<Server>(std::move(options), arena, offer.pid,
+                                                   (offer.capabilities & wire::kOutput) != 0);
             if (!sendWelcome(fd, {arena, server->window(), worker}))
                 error = "the client closed the connection during the handshake";
             else if (!server->start())
@@ -69,11 +70,12 @@ std::unique_ptr<ServerLink> ServerLink::accept(Options options, std::string& err
     return nullptr;
 }
 
-Server::Server(Options options, uint8_t arena, uint32_t clientPid)
+Server::Server(Options options, uint8_t arena, uint32_t clientPid, bool takesOutput)
     : fd_(options.fd),
       who_(options.who),
       arena_(arena),
       clientPid_(clientPid),
+      takesOutput_(takesOutput),
       onEnding_(std::move(options.onEnding)),
       staging_(
           options.slots,
@@ -157,6 +159,23 @@ void Server::reply(const wire::Header& to, wire::ReplyHead head, Bytes payload) 
 
 void Server::fault(int result, uint16_t opcode) {
     sendFrame(faultFrame(result, opcode));
+}
+
+void Server::patch(uint64_t watches, Bytes pieces) {
+    sendFrame(patchFrame(watches, pieces));
+}
+
+void Server::output(wire::OutputStream stream, std::string_view text) {
+    if (!takesOutput_ || text.empty()) return;
+    Writer payload;
+    payload.put(stream);
+    payload.raw(text.data(), text.size());
+    sendFrame(immediateFrame(Kind::output, payload.view()));
+}
+
+void Server::onPatch(std::function<std::string(Bytes)> handler) {
+    std::lock_guard lock(patchMutex_);
+    patchHandler_ = std::move(handler);
 }
 
 void Server::executed(const wire::Header& call) {

@@ -90,6 +90,18 @@ class ServerLink {
     virtual void sendPiece(uint64_t transfer, uint64_t ordinal, uint64_t offset, const void* data,
                            size_t bytes, std::function<void()> done) = 0;
 
+    /// Sends the pieces of a patch (delta.h), ClientLink::kMostPatch bytes at most, before anything
+    /// that is sent later on the command lane.
+    virtual void patch(uint64_t watches, Bytes pieces) = 0;
+    /// The client's patches: called, in the order in which they come, on whichever thread reads,
+    /// and before the Calls that follow them are handed out. It must not call back into the link,
+    /// nor wait for anybody who does. A sentence ends the link. Set before the first Call is taken.
+    virtual void onPatch(std::function<std::string(Bytes pieces)> handler) = 0;
+
+    /// Sends what the driver has printed, before anything that is sent later on the command lane; a
+    /// client that does not take it is sent nothing. kMaxOutput bytes at most.
+    virtual void output(wire::OutputStream stream, std::string_view text) = 0;
+
     virtual Ending ending() const = 0;
     virtual std::string reason() const = 0;
     virtual uint64_t bytesIn() const = 0;

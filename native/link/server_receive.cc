@@ -31,6 +31,8 @@ std::string Server::frame(const wire::Header& header, Bytes payload, const Segme
             return onCall(header, payload, segment);
         case Kind::ack:
             return onAck(payload);
+        case Kind::patch:
+            return onPatchFrame(payload);
         case Kind::goodbye: {
             Goodbye goodbye;
             if (!decodeGoodbye(payload, goodbye)) return "a malformed goodbye";
@@ -72,6 +74,16 @@ std::string Server::onAck(Bytes payload) {
         return "an impossible acknowledgement";
     lastAck_ = received;
     return {};
+}
+
+std::string Server::onPatchFrame(Bytes payload) {
+    std::function<std::string(Bytes)> handler;
+    {
+        std::lock_guard lock(patchMutex_);
+        handler = patchHandler_;
+    }
+    if (!handler) return "a patch before its first call";
+    return handler(payload.subspan(sizeof(uint64_t)));
 }
 
 bool Server::dequeue(Call& out) {

@@ -32,6 +32,13 @@
 //   order in which clients' threads send can never starve the transfer that is next. What is left
 //   of a grant lapses when its transfer is complete.
 //
+// Coherence
+//   Host memory that device code itself reads and writes is kept the same at both ends by patches
+//   (delta.h) on lane 0. They take effect when they are read. So what a client changed before it
+//   sent a Call is there when the Call is executed; and since a worker sends what the device has
+//   changed before the Reply that tells of it, it is there when the Reply is. `watches` is how many
+//   of the client's watches (custom.h) have come to their end; from a client it is 0.
+//
 // Order
 //   `sequence` numbers Calls (client to worker) and Replies (worker to client), each from 1,
 //   without a gap. Acks carry the last sequence *received* and the last *executed*. `epoch` counts
@@ -82,9 +89,12 @@ enum class Kind : uint8_t {
     call = 10,    // client to worker, ordered
     reply = 11,   // worker to client, ordered
     fault = 12,   // worker to client, immediate: a sticky error, payload i32 result, u16 opcode
+    output = 14,  // worker to client, immediate: payload u8 OutputStream, text; see kOutput
     chunk = 20,   // both ways, immediate
     credit = 21,  // worker to client, immediate: payload u64 bytes, u64 transfer (0: any)
     ack = 22,     // both ways, immediate: payload u64 received, u64 executed
+    patch =
+        23,  // both ways, immediate: payload u64 watches, then delta.h's pieces; see "Coherence"
 };
 
 enum class GoodbyeReason : uint16_t {
@@ -102,7 +112,13 @@ enum Capability : uint32_t {
     kBulkLanes = 1u << 0,
     kEncryption = 1u << 1,  // reserved
     kResume = 1u << 2,      // reserved
+    kOutput = 1u << 3,      // the client takes what the driver prints: Kind::output
 };
+
+/// Where a client writes what the driver has printed at the worker. Frames come in the order of the
+/// printing, and before any Reply that tells of the work that printed.
+enum class OutputStream : uint8_t { standard = 1, error = 2 };
+constexpr size_t kMaxOutput = 64u << 10;
 
 /// 64 bytes. `proof` = first 16 bytes of HMAC-SHA256(key, "preface" || bytes 0..47).
 /// Key: the process's derived key; on the broker's lane the broker's (see keys.h).

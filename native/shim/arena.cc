@@ -24,10 +24,48 @@ struct Pages {
     uint64_t begin, size;
 };
 
+uint64_t pageSize() {
+    static const auto size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return size;
+}
+
 Pages pagesOf(uint64_t address, uint64_t size) {
-    static const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    const uint64_t begin = address & ~(page - 1);
+    const uint64_t page = pageSize(), begin = address & ~(page - 1);
     return {begin, (address + size - begin + page - 1) & ~(page - 1)};
+}
+
+/// Drivers carve small pinned allocations out of one page: who uses the first and the last page of
+/// each.
+struct Edges {
+    std::mutex mutex;  // held by the callers
+    std::map<uint64_t, unsigned> users;
+
+    /// The pages of an allocation that it is the first to use.
+    Pages enter(Pages pages) {
+        return ofItsOwn(pages, [&](uint64_t page) { return ++users[page] == 1; });
+    }
+    /// The pages of one that ends which it is the last to use.
+    Pages leave(Pages pages) {
+        return ofItsOwn(pages, [&](uint64_t page) {
+            if (--users[page] != 0) return false;
+            users.erase(page);
+            return true;
+        });
+    }
+
+  private:
+    template <typename Own>
+    static Pages ofItsOwn(Pages pages, Own own) {
+        const uint64_t page = pageSize(), last = pages.begin + pages.size - page;
+        uint64_t begin = pages.begin, end = pages.begin + pages.size;
+        if (!own(pages.begin)) begin += page;
+        if (last != pages.begin && !own(last)) end -= page;
+        return {begin, end - begin};
+    }
+};
+Edges& edges() {
+    static auto& one = *new Edges;
+    return one;
 }
 
 /// Maps at exactly `address` unless something is there. A kernel before 4.17 takes the address as a
@@ -96,16 +134,23 @@ bool placehold(uint64_t address, uint64_t size) {
 }
 
 bool populate(uint64_t address, uint64_t size) {
-    const Pages pages = pagesOf(address, size);
+    const std::lock_guard lock(edges().mutex);
+    const Pages pages = edges().enter(pagesOf(address, size));
+    if (pages.size == 0) return true;
     constexpr int kWritable = PROT_READ | PROT_WRITE;
-    if (!contains(pages.begin, pages.size)) return mapFree(pages.begin, pages.size, kWritable);
-    // Over our own reservation, hence without NOREPLACE.
-    return mmap(at(pages.begin), pages.size, kWritable, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                0) != MAP_FAILED;
+    // Over our own reservation without NOREPLACE.
+    const bool mapped = contains(pages.begin, pages.size)
+                            ? mmap(at(pages.begin), pages.size, kWritable,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED
+                            : mapFree(pages.begin, pages.size, kWritable);
+    if (!mapped) edges().leave(pagesOf(address, size));
+    return mapped;
 }
 
 void depopulate(uint64_t address, uint64_t size) {
-    const Pages pages = pagesOf(address, size);
+    const std::lock_guard lock(edges().mutex);
+    const Pages pages = edges().leave(pagesOf(address, size));
+    if (pages.size == 0) return;
     // Where it fails the pages stay, which costs memory only.
     if (contains(pages.begin, pages.size))
         static_cast<void>(

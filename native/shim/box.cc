@@ -5,6 +5,7 @@
 
 #include "native/gen/cuda_api.h"
 #include "native/gen/symbols.h"
+#include "native/shim/coherence.h"
 #include "native/shim/copy.h"
 #include "native/shim/deliveries.h"
 #include "native/shim/ranges.h"
@@ -140,6 +141,19 @@ CUresult receive(const Context* context, custom::CopyBox call, const Box& box) {
     return CUDA_SUCCESS;
 }
 
+/// Between the device and coherent memory: from mirror to device or back, in stream order.
+CUresult copyCoherent(const Context* context, custom::CopyBox call, const Box& box, bool in,
+                      bool async) {
+    const End& host = in ? box.source : box.target;
+    (in ? call.source : call.target).place = static_cast<uint32_t>(custom::Place::mirror);
+    CUresult result = coherence::beforeCopy(context, host.first, extent(box, host));
+    if (result == CUDA_SUCCESS) result = post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call));
+    if (result == CUDA_SUCCESS && !in) result = coherence::afterWork(context, call.stream);
+    if (result != CUDA_SUCCESS || async) return result;
+    Reply reply;
+    return shim::call(Op::cuStreamSynchronize, context, bytesOfCall(call.stream), reply);
+}
+
 CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool async) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (box.source.array || box.target.array)
@@ -151,12 +165,13 @@ CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool a
         return copy(context, {box.target.first, box.source.first, box.bytes(), stream, async},
                     {box.target.onDevice, box.source.onDevice});
     struct Found {
-        bool device, host;
+        bool device, host, coherent;
     };
     const auto look = [&](const End& end) -> Found {
         const auto range = ranges::find(end.first);
-        if (!range) return {false, !end.onDevice};
-        return {range->onDevice() && range->holds(end.first, extent(box, end)), range->onHost()};
+        if (!range) return {false, !end.onDevice, false};
+        const bool inside = range->holds(end.first, extent(box, end));
+        return {range->onDevice() && inside, range->onHost(), range->coherent && inside};
     };
     const Found source = look(box.source), target = look(box.target);
     if ((!source.device && !source.host) || (!target.device && !target.host))
@@ -175,6 +190,8 @@ CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool a
     if (target.host)
         if (const CUresult result = deliveries::settle(box.target.first, extent(box, box.target)))
             return result;
+    if ((source.device && target.coherent) || (source.coherent && target.device))
+        return copyCoherent(context, call, box, source.coherent, async);
     if (source.device && target.device)
         return post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call));
     if (target.device) return send(context, call, box);

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "native/shim/coherence.h"
 #include "native/shim/ranges.h"
 #include "native/shim/send.h"
 
@@ -15,6 +16,8 @@ struct Outgoing::State {
     Object* minted = nullptr;
     void** out = nullptr;  // where the minted handle goes
     Object* dropped = nullptr;
+    uint64_t host = 0;    // pinned memory that the device will read or write, or 0
+    uint64_t stream = 0;  // the wire's, of the work
 };
 
 namespace {
@@ -101,6 +104,11 @@ Outgoing& Outgoing::ordinal(CUdevice device) {
 
 Outgoing& Outgoing::device(CUdeviceptr address, uint64_t bytes, bool written) {
     require(bytes == 0 || ranges::deviceMayTouch(address, bytes), CUDA_ERROR_INVALID_VALUE);
+    if (bytes != 0 && (ranges::maybePlainHost(address) || coherence::any())) {
+        const auto range = ranges::find(address);
+        if (range && range->onHost())
+            std::launder(reinterpret_cast<State*>(state_))->host = address;
+    }
     return put(uint64_t{address});
 }
 
@@ -108,6 +116,7 @@ Outgoing& Outgoing::stream(CUstream stream, bool perThread) {
     uint64_t wire = 0;
     const CUresult result = wireStream(stream, perThread, wire);
     require(result == CUDA_SUCCESS, result);
+    std::launder(reinterpret_cast<State*>(state_))->stream = wire;
     return put(wire);
 }
 
@@ -136,8 +145,14 @@ Outgoing& Outgoing::require(bool condition, CUresult otherwise) {
 CUresult Outgoing::post() {
     if (error_ != CUDA_SUCCESS) return error_;
     auto* const state = std::launder(reinterpret_cast<State*>(state_));
+    if (state->host != 0) {
+        error_ = coherence::touch(state->context, state->host);
+        if (error_ == CUDA_SUCCESS) error_ = coherence::beforeWork(state->context);
+        if (error_ != CUDA_SUCCESS) return error_;
+    }
     error_ = shim::post(op_, state->context, writer_.view());
     if (error_ != CUDA_SUCCESS) return error_;
+    if (state->host != 0) error_ = coherence::afterWork(state->context, state->stream);
     if (state->minted != nullptr) *state->out = handles::of(*state->minted);
     state->minted = nullptr;
     if (state->dropped != nullptr) forget(state->dropped);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "native/gen/cuda_api.h"
+#include "native/shim/coherence.h"
 #include "native/shim/deliveries.h"
 #include "native/shim/ranges.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMost = uint64_t{1} << 47;  // no copy is larger: it is a mistake
 
-enum class Kind { device, pinned, plain, invalid };
+enum class Kind { device, coherent, pinned, plain, invalid };
 
 Kind kindOf(uint64_t address, uint64_t size) {
     if (address == 0) return Kind::invalid;
@@ -20,7 +21,8 @@ Kind kindOf(uint64_t address, uint64_t size) {
     const bool inside = range->holds(address, size);
     if (range->onDevice()) return inside ? Kind::device : Kind::invalid;
     // Pinned at its beginning only: as memory that is not pinned.
-    return inside && range->mirrored ? Kind::pinned : Kind::plain;
+    if (!inside || !range->mirrored) return Kind::plain;
+    return range->coherent ? Kind::coherent : Kind::pinned;
 }
 
 /// May an entry's device side be this? Pinned memory is the device's too.
@@ -61,7 +63,35 @@ CUresult pushMirror(const Context* context, uint64_t address, uint64_t size) {
     return CUDA_SUCCESS;
 }
 
+CUresult synchronise(const Context* context, uint64_t stream) {
+    Reply reply;
+    return call(Op::cuStreamSynchronize, context, bytesOfCall(stream), reply);
+}
+
+/// Between the device and coherent memory: from mirror to device or back, in stream order.
+CUresult copyCoherent(const Context* context, const Copy& what, bool in) {
+    const uint64_t host = in ? what.source : what.target;
+    constexpr auto kMirror = static_cast<uint32_t>(custom::Host::mirror);
+    if (const CUresult result = coherence::beforeCopy(context, host, what.size)) return result;
+    CUresult result = CUDA_SUCCESS;
+    if (in) {
+        const custom::CopyIn call{what.stream, what.target, what.size, kMirror, 0, host};
+        result = post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call));
+    } else {
+        const custom::CopyOut call{what.stream, what.source, what.size, kMirror, 0, host, 0};
+        result = post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call));
+        if (result == CUDA_SUCCESS) result = coherence::afterWork(context, what.stream);
+    }
+    return result != CUDA_SUCCESS || what.async ? result : synchronise(context, what.stream);
+}
+
 CUresult copyIn(const Context* context, const Copy& what, Kind source) {
+    if (source == Kind::coherent) return copyCoherent(context, what, true);
+    // What is copied may name memory for device code; in more than this nobody keeps pointers.
+    constexpr uint64_t kMostWithPointers = wire::kInlineLimit;
+    if (what.size <= kMostWithPointers)
+        if (const CUresult result = coherence::see(context, host(what.source), what.size))
+            return result;
     custom::CopyIn call{what.stream, what.target, what.size, 0, 0, 0};
     // Only while the newest bytes are in the mirror must the copy read there; otherwise what the
     // program has now is what the copy would read, and it goes straight to the device.
@@ -99,6 +129,7 @@ CUresult copyOutWaiting(const Context* context, const Copy& what, custom::CopyOu
 }
 
 CUresult copyOut(const Context* context, const Copy& what, Kind target) {
+    if (target == Kind::coherent) return copyCoherent(context, what, false);
     custom::CopyOut call{what.stream, what.source, what.size, 0, 0, 0, 0};
     // Two deliveries to one place could overtake each other.
     if (target == Kind::pinned)
@@ -116,10 +147,7 @@ CUresult copyOut(const Context* context, const Copy& what, Kind target) {
 
 /// Both ends are the program's own memory: the stream's earlier work first, then here.
 CUresult copyHere(const Context* context, const Copy& what) {
-    Reply reply;
-    if (const CUresult result =
-            call(Op::cuStreamSynchronize, context, bytesOfCall(what.stream), reply))
-        return result;
+    if (const CUresult result = synchronise(context, what.stream)) return result;
     for (const uint64_t end : {what.source, what.target})
         if (const CUresult result = deliveries::settle(end, what.size)) return result;
     std::memmove(host(what.target), host(what.source), what.size);

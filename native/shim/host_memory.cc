@@ -6,6 +6,7 @@
 
 #include "native/gen/cuda_api.h"
 #include "native/shim/arena.h"
+#include "native/shim/coherence.h"
 #include "native/shim/deliveries.h"
 #include "native/shim/ranges.h"
 #include "native/shim/say.h"
@@ -106,6 +107,7 @@ CUresult hostRegister(void* p, size_t size, unsigned flags) {
 
 void forgetHostRange(const Range& range) {
     deliveries::cancel(range.begin, range.size);
+    coherence::forget(range.begin);
     if (range.kind == Range::Kind::pinned) arena::depopulate(range.begin, range.size);
 }
 
@@ -176,6 +178,8 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int 
     const auto range = ranges::find(addressOf(p));
     if (pdptr == nullptr || Flags != 0 || !range || !range->onHost())
         return CUDA_ERROR_INVALID_VALUE;
+    // Whoever asks means to hand it to device code.
+    if (const CUresult result = coherence::touch(context, addressOf(p))) return result;
     *pdptr = addressOf(p);
     return CUDA_SUCCESS;
 }

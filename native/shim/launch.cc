@@ -7,6 +7,7 @@
 #include "native/gen/cuda_api.h"
 #include "native/gen/symbols.h"
 #include "native/shim/attributes.h"
+#include "native/shim/coherence.h"
 #include "native/shim/event.h"
 #include "native/shim/send.h"
 
@@ -220,7 +221,11 @@ CUresult launch(Request request) {
     std::memcpy(call.block, request.block, sizeof call.block);
     call.sharedBytes = request.sharedBytes;
     std::memcpy(payload, &call, sizeof call);
-    return post(request.op, context, {payload, size});
+    const uint8_t* const parameters = payload + sizeof call;
+    if (const CUresult result = coherence::see(context, parameters, call.paramBytes)) return result;
+    if (const CUresult result = coherence::beforeWork(context)) return result;
+    if (const CUresult result = post(request.op, context, {payload, size})) return result;
+    return coherence::afterWork(context, call.stream);
 }
 
 CUresult launchEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra,

@@ -1,10 +1,16 @@
 #include "native/shim/ranges.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
 
 namespace juice::shim::ranges {
+
+namespace detail {
+std::atomic<uint64_t> low{UINT64_MAX}, high{0};
+}  // namespace detail
+
 namespace {
 
 struct Map {
@@ -12,6 +18,17 @@ struct Map {
     std::map<uint64_t, Range> byBegin;
     uint64_t lastId = 0;
 
+    /// Under the lock, after every change.
+    void bound() const {
+        uint64_t low = UINT64_MAX, high = 0;
+        for (const auto& [begin, range] : byBegin) {
+            if (!range.onHost() || range.coherent) continue;
+            low = std::min(low, begin);
+            high = std::max(high, range.end());
+        }
+        detail::low.store(low, std::memory_order_relaxed);
+        detail::high.store(high, std::memory_order_relaxed);
+    }
     /// Under the lock.
     const Range* holding(uint64_t address) const {
         auto next = byBegin.upper_bound(address);
@@ -31,6 +48,15 @@ void add(Range range) {
     const std::lock_guard lock(map().mutex);
     range.id = ++map().lastId;
     map().byBegin.insert_or_assign(range.begin, range);
+    if (range.onHost()) map().bound();
+}
+
+void setCoherent(uint64_t begin) {
+    const std::lock_guard lock(map().mutex);
+    const auto found = map().byBegin.find(begin);
+    if (found == map().byBegin.end()) return;
+    found->second.coherent = true;
+    map().bound();
 }
 
 std::optional<Range> find(uint64_t address) {
@@ -50,7 +76,12 @@ std::optional<Range> overlapping(uint64_t address, uint64_t size) {
 
 bool remove(uint64_t begin) {
     const std::lock_guard lock(map().mutex);
-    return map().byBegin.erase(begin) != 0;
+    const auto found = map().byBegin.find(begin);
+    if (found == map().byBegin.end()) return false;
+    const bool onHost = found->second.onHost();
+    map().byBegin.erase(found);
+    if (onHost) map().bound();
+    return true;
 }
 
 std::vector<Range> removeOf(const Context* context) {
@@ -64,6 +95,7 @@ std::vector<Range> removeOf(const Context* context) {
         removed.push_back(one->second);
         one = map().byBegin.erase(one);
     }
+    map().bound();
     return removed;
 }
 

@@ -2,6 +2,7 @@
 // and asked-for module variable, by address.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,6 +24,9 @@ struct Range {
     /// Pinned and registered: the worker has a mirror at the same address. Without one the range
     /// is copied from and to as ordinary memory is.
     bool mirrored = false;
+    /// Mirrored, and kept the same at both ends although the device itself reads and writes it: see
+    /// coherence.h.
+    bool coherent = false;
     unsigned flags = 0;          // as cuMemHostGetFlags tells them
     Context* context = nullptr;  // that it was made in
     uint64_t id = 0;             // CU_POINTER_ATTRIBUTE_BUFFER_ID; given by add()
@@ -46,6 +50,24 @@ std::optional<Range> overlapping(uint64_t address, uint64_t size);
 bool remove(uint64_t begin);
 /// Removes all ranges of a context that ends, and returns them.
 std::vector<Range> removeOf(const Context* context);
+
+/// The range that begins here is coherent from now on.
+void setCoherent(uint64_t begin);
+namespace detail {
+/// The addresses between which all host ranges lie that are not coherent; low > high: there are
+/// none.
+extern std::atomic<uint64_t> low, high;
+}  // namespace detail
+/// Can the address lie in a host range that is not coherent? Costs next to nothing.
+inline bool maybePlainHost(uint64_t address) {
+    return address >= detail::low.load(std::memory_order_relaxed) &&
+           address < detail::high.load(std::memory_order_relaxed);
+}
+/// Is there any such range?
+inline bool anyPlainHost() {
+    return detail::low.load(std::memory_order_relaxed) <
+           detail::high.load(std::memory_order_relaxed);
+}
 
 /// Are the bytes inside one range, of whatever kind? What a copy or a fill by the device needs.
 bool deviceMayTouch(uint64_t address, uint64_t bytes);

@@ -14,6 +14,7 @@
 #include "native/gen/results.h"
 #include "native/shim/arena.h"
 #include "native/shim/broker.h"
+#include "native/shim/coherence.h"
 #include "native/shim/objects.h"
 #include "native/shim/say.h"
 #include "native/shim/visible.h"
@@ -163,6 +164,7 @@ CUresult connect() {
     whisper("connected to %s:%u, %s", answer.endpoint.host.c_str(), answer.endpoint.port,
             made->welcome().worker.c_str());
     made->onFault(onFault);
+    coherence::attach(*made);
     detail::link.store(made.release(), std::memory_order_release);
     return CUDA_SUCCESS;
 }
@@ -192,6 +194,7 @@ void installForTest(Snapshot snapshot, std::unique_ptr<ClientLink> link) {
     state->haveSnapshot = true;
     state->devices = visibleDevices(state->snapshot, nullptr).devices;
     link->onFault(onFault);
+    coherence::attach(*link);
     detail::link = link.release();
 }
 

@@ -149,16 +149,18 @@ CUresult finish(Incoming& in, const Copy& copy, const std::shared_ptr<Packed>& p
         return CUDA_SUCCESS;
     }
     if (copy.target == Place::mirror) {
-        mirror->leaving.fetch_add(1);
-        worker.completions.after(
-            context, copy.stream, true,
-            [&worker, box = copy.box, bytes = copy.bytes, mirror, packed](CUresult result) {
-                if (result == CUDA_SUCCESS) {
-                    pack(box, packed->data());
-                    send(worker, box.transfer, bytes, packed);
-                }
-                mirror->leaving.fetch_sub(1);
-            });
+        if (copy.box.transfer != 0) {
+            mirror->leaving.fetch_add(1);
+            worker.completions.after(
+                context, copy.stream, true,
+                [&worker, box = copy.box, bytes = copy.bytes, mirror, packed](CUresult result) {
+                    if (result == CUDA_SUCCESS) {
+                        pack(box, packed->data());
+                        send(worker, box.transfer, bytes, packed);
+                    }
+                    mirror->leaving.fetch_sub(1);
+                });
+        }
         if (copy.box.wait == 0) return CUDA_SUCCESS;
         return worker.awaitStream(in, copy.stream, [](CUresult r, Writer&) { return r; });
     }
@@ -188,8 +190,8 @@ CUresult custom_cuMemcpy3DAsync_v2(Incoming& in) {
     if (result == CUDA_SUCCESS) result = check(in, copy, copy.box.target, mirror);
 
     std::shared_ptr<Packed> packed;
-    const bool needsPacked =
-        copy.source != Place::device ? isPacked(copy.source) : copy.target != Place::device;
+    const bool needsPacked = isPacked(copy.source) || isPacked(copy.target) ||
+                             (copy.target == Place::mirror && copy.box.transfer != 0);
     if (result == CUDA_SUCCESS && needsPacked) {
         packed = std::make_shared<Packed>(copy.bytes);
         if (packed->data() == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -22,6 +22,11 @@ CUresult release(Incoming& in, bool allocated) {
         worker.completions.poll();
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
+    if (worker.coherence.holds(mirror->begin)) {
+        // What the device has written so far is the client's to see.
+        in.driver().cuCtxSynchronize();
+        worker.coherence.remove(mirror->begin);
+    }
     return worker.mirrors.release(*mirror);
 }
 
@@ -104,6 +109,36 @@ CUresult custom_juiceMirrorPush(Incoming& in) {
     }
     if (bad != CUDA_SUCCESS) return bad;
     return here ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult custom_juiceMirrorCohere(Incoming& in) {
+    const auto call = custom::get<custom::MirrorCohere>(in.reader());
+    if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    Worker& worker = in.worker();
+    const Mirror* const mirror = worker.mirrors.at(call.address);
+    if (mirror == nullptr || worker.coherence.holds(call.address)) return CUDA_ERROR_INVALID_VALUE;
+    return worker.coherence.add(mirror->begin, mirror->size, mirror->context);
+}
+
+CUresult custom_juiceWatch(Incoming& in) {
+    const auto call = custom::get<custom::Watch>(in.reader());
+    const CUstream stream = in.stream(call.stream);
+    const CUresult bad = in.done();
+    Worker& worker = in.worker();
+    worker.coherence.watch();
+    // The client counts on the end of every watch. One that cannot begin is over at once; so is one
+    // in a stream that captures, where nothing runs yet.
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const auto ask = in.driver().cuStreamIsCapturing;
+    const bool runs = bad == CUDA_SUCCESS && worker.context() != nullptr &&
+                      (ask == nullptr || ask(stream, &status) == CUDA_SUCCESS) &&
+                      status == CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!runs)
+        worker.coherence.watched();
+    else
+        worker.completions.after(worker.context()->handle, stream, true,
+                                 [&worker](CUresult) { worker.coherence.watched(); });
+    return bad;
 }
 
 }  // namespace juice::worker

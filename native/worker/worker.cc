@@ -33,6 +33,7 @@ Worker::Worker(const DriverTable& driver, ServerLink& link, Staging& staging, Im
       usage(usage),
       memory(driver, usage, memoryLimit),
       mirrors(driver),
+      coherence(link),
       completions(driver),
       warm_(std::move(warm)),
       spinMicros_(manyCores() ? 200 : 20) {}
@@ -119,6 +120,7 @@ void Worker::answer(const wire::Header& header, CUresult result, Bytes payload) 
         return;
     }
     completions.deliver();
+    coherence.deliver();
     wire::ReplyHead head{};
     head.result = result;
     {
@@ -144,7 +146,7 @@ CUresult Worker::poll(const std::function<CUresult()>& query) const {
 }
 
 CUresult Worker::runBlocking(Incoming& in, const std::function<CUresult(Writer&)>& job) {
-    if (severalThreads_ && context_ != nullptr) {
+    if (!mayHoldUp() && context_ != nullptr) {
         const wire::Header header = in.header();
         const bool started = helpers_.run([this, header, job, context = context_] {
             driver.cuCtxSetCurrent(context->handle);
@@ -164,7 +166,7 @@ CUresult Worker::runBlocking(Incoming& in, const std::function<CUresult(Writer&)
 CUresult Worker::awaitStream(Incoming& in, CUstream stream, const Then& then) {
     const CUresult polled = poll([&] { return driver.cuStreamQuery(stream); });
     if (polled != CUDA_ERROR_NOT_READY) return then(polled, in.out());
-    if (!severalThreads_)
+    if (mayHoldUp())
         return runBlocking(
             in, [=, this](Writer& out) { return then(driver.cuStreamSynchronize(stream), out); });
     // An event, since other threads may go on to fill the stream.
@@ -201,6 +203,7 @@ CUresult Worker::endContext(const std::shared_ptr<Context>& context,
     completions.poll();
     while (mirrors.leaving(id)) std::this_thread::sleep_for(std::chrono::microseconds(100));
     completions.forget(context->handle);
+    coherence.removeOf(id);
     staging.unpin(driver, context->handle);
     const CUresult result = destroy();
     objects.removeOf(id);

@@ -11,6 +11,7 @@
 #include "native/link/server_link.h"
 #include "native/link/usage.h"
 #include "native/worker/calls.h"
+#include "native/worker/coherence.h"
 #include "native/worker/completions.h"
 #include "native/worker/contexts.h"
 #include "native/worker/helpers.h"
@@ -74,6 +75,7 @@ class Worker {
     Contexts contexts;
     Memory memory;
     Mirrors mirrors;
+    Coherence coherence;
     Completions completions;
 
   private:
@@ -83,6 +85,9 @@ class Worker {
     };
     void execute(const Call& call);
     void enterContext(uint32_t id);
+    /// May a call that blocks hold up the calls behind it? Not those of other threads; nor what a
+    /// kernel waits for that watches host memory.
+    bool mayHoldUp() const { return !severalThreads_ && !coherence.any(); }
     void noteSticky(const wire::Header& header, CUresult result);
 
     WarmContexts warm_;

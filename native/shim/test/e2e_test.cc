@@ -180,6 +180,23 @@ TEST(Programs, ComputeWhatTheyWould) {
     EXPECT_GT(site.launches(), 0u);
 }
 
+void expectHostMemoryShared(const std::map<std::string, std::string>& environment) {
+    Site site(softwareGpu());
+    const Ended ended = Program({JUICE_COHERENCE, kShim}, site.socketPath(), environment).wait(120);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_EQ(ended.out.find("wrong"), std::string::npos) << ended.out;
+    EXPECT_GT(lines(ended.out), 20u);
+    EXPECT_EQ(ended.err, "");
+}
+
+TEST(Programs, ShareHostMemoryWithTheDevice) {
+    expectHostMemoryShared({});
+}
+
+TEST(Programs, ShareHostMemoryWithTheDeviceWhenEveryCallWaits) {
+    expectHostMemoryShared({{"JUICE_STRICT", "1"}});
+}
+
 TEST(Programs, WithoutJuiceHaveNoDevice) {
     const Ended ended = manners("refused", "");
     EXPECT_EQ(ended.out, "attach: 100\nagain: 100\nalloc: 3\n");

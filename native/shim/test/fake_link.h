@@ -35,6 +35,9 @@ class FakeLink final : public ClientLink {
     std::map<uint64_t, std::pair<void*, size_t>> expected;
     std::set<uint64_t> landedTransfers, cancelled;
     std::function<void(int, uint16_t)> faultHandler;
+    std::vector<std::vector<uint8_t>> patches;  // towards the worker
+    PatchHandler patchHandler;
+    OutputHandler outputHandler;
     std::string brokenBecause;
 
     const Welcome& welcome() const override { return welcome_; }
@@ -67,6 +70,9 @@ class FakeLink final : public ClientLink {
     void onFault(std::function<void(int, uint16_t)> handler) override {
         faultHandler = std::move(handler);
     }
+    void patch(Bytes pieces) override { patches.emplace_back(pieces.begin(), pieces.end()); }
+    void onPatch(PatchHandler handler) override { patchHandler = std::move(handler); }
+    void onOutput(OutputHandler handler) override { outputHandler = std::move(handler); }
     bool broken() const override { return !brokenBecause.empty(); }
     std::string reason() const override { return brokenBecause; }
     void close() override {}
@@ -87,6 +93,7 @@ class FakeLink final : public ClientLink {
                      bool waited) {
         sent.push_back(
             {static_cast<Op>(opcode), thread, context, waited, {payload.begin(), payload.end()}});
+        if (sent.back().op == Op::juiceWatch && patchHandler) patchHandler(++watches_, {});
         return sent.back();
     }
     Reply reply(const Sent& call) {
@@ -97,7 +104,7 @@ class FakeLink final : public ClientLink {
 
     Welcome welcome_;
     std::vector<Reply> answers_;
-    uint64_t lastTransfer_ = 0;
+    uint64_t lastTransfer_ = 0, watches_ = 0;
 };
 
 }  // namespace juice::shim::test

@@ -1,4 +1,5 @@
 // Launches: parameters, checks, handles; and events, whose completion is remembered.
+#include "native/link/delta.h"
 #include "native/shim/test/fixture.h"
 
 namespace juice::shim::test {
@@ -200,6 +201,69 @@ TEST_F(Events, AreDoneWithTheirStreamOrTheirContext) {
     ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     EXPECT_EQ(cuEventQuery(a), CUDA_SUCCESS);
     EXPECT_EQ(link->of(Op::cuEventQuery).size(), 2u);
+}
+
+TEST_F(Launches, LookAtHostMemoryOnlyWhereItIsNamed) {
+    const CUfunction function = store();
+    auto* const named = static_cast<uint64_t*>(pinned(4096));
+    auto* const other = static_cast<uint64_t*>(pinned(4096));
+    uint64_t out = 0x1000;
+    uint8_t small = 0;
+    uint32_t value = 7;
+    void* parameters[] = {&out, &small, &value};
+    const auto launch = [&] {
+        return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr);
+    };
+    named[3] = 33;
+    other[4] = 44;
+    ASSERT_EQ(launch(), CUDA_SUCCESS);
+    EXPECT_EQ(link->of(Op::juiceMirrorCohere).size() + link->of(Op::juiceWatch).size(), 0u);
+    EXPECT_EQ(link->patches.size(), 0u);
+    // An address inside it is enough.
+    out = reinterpret_cast<uint64_t>(named) + 100;
+    ASSERT_EQ(launch(), CUDA_SUCCESS);
+    ASSERT_EQ(link->of(Op::juiceMirrorCohere).size(), 1u);
+    EXPECT_EQ(link->of(Op::juiceMirrorCohere).at(0).as<custom::MirrorCohere>().address,
+              reinterpret_cast<uint64_t>(named));
+    EXPECT_EQ(link->of(Op::juiceWatch).size(), 1u);
+    ASSERT_EQ(link->patches.size(), 1u);
+    Reader in(link->patches[0]);
+    delta::Piece piece;
+    ASSERT_TRUE(delta::next(in, piece));
+    EXPECT_EQ(piece.address, reinterpret_cast<uint64_t>(&named[3]));
+    EXPECT_EQ(piece.words, 1u);
+    EXPECT_EQ(piece.value(0), 33u);
+    EXPECT_FALSE(delta::next(in, piece));
+    // From then on every launch may use it; what has not changed is not sent again.
+    out = 0x1000;
+    ASSERT_EQ(launch(), CUDA_SUCCESS);
+    EXPECT_EQ(link->of(Op::juiceWatch).size(), 2u);
+    EXPECT_EQ(link->patches.size(), 1u);
+    ASSERT_EQ(cuMemFreeHost(named), CUDA_SUCCESS);
+    ASSERT_EQ(launch(), CUDA_SUCCESS);
+    EXPECT_EQ(link->of(Op::juiceWatch).size(), 2u);
+    ASSERT_EQ(cuMemFreeHost(other), CUDA_SUCCESS);
+}
+
+TEST_F(Launches, FindThePatchesOfTheWorkerInTheProgramsMemory) {
+    auto* const memory = static_cast<uint64_t*>(pinned(4096));
+    CUdeviceptr mapped = 0;
+    ASSERT_EQ(cuMemHostGetDevicePointer_v2(&mapped, memory, 0), CUDA_SUCCESS);
+    memory[1] = 0x1111;
+    Writer patch;
+    patch.put(reinterpret_cast<uint64_t>(memory)).put(uint32_t{2}).put(uint32_t{0});
+    const uint8_t masks[] = {0xff, 0x80};
+    const uint64_t values[] = {5, 0x0900000000000000};
+    patch.raw(masks, sizeof masks);
+    patch.raw(values, sizeof values);
+    EXPECT_EQ(link->patchHandler(0, patch.view()), "");
+    EXPECT_EQ(memory[0], 5u);
+    EXPECT_EQ(memory[1], 0x0900000000001111u);
+    // Memory that is gone is left alone; what makes no sense ends the link.
+    ASSERT_EQ(cuMemFreeHost(memory), CUDA_SUCCESS);
+    EXPECT_EQ(link->patchHandler(0, patch.view()), "");
+    EXPECT_NE(link->patchHandler(0, patch.view().first(7)), "");
+    EXPECT_NE(link->patchHandler(1, {}), "");
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// Mirrors that are kept the same as the client's memory although device code reads and writes them
+// itself: what the client has changed comes as patches, and what the device has changed is found by
+// comparing with a shadow, once a watch has come to its end, and every now and then while one has
+// not, for kernels that talk with the CPU while they run. See wire.h, "Coherence".
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "native/abi/cuda_result.h"
+#include "native/link/delta.h"
+#include "native/link/server_link.h"
+
+namespace juice::worker {
+
+class Coherence {
+  public:
+    explicit Coherence(ServerLink& link);
+    ~Coherence();
+
+    /// The memory begins its coherent life: zero, here as in the shadow.
+    CUresult add(uint64_t begin, uint64_t size, uint32_t context);
+    /// Before the memory goes. What the device has changed in it is sent. False when it never was
+    /// coherent.
+    bool remove(uint64_t begin);
+    void removeOf(uint32_t context);
+    bool holds(uint64_t begin) const;
+    /// Is there any such memory? One load.
+    bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+
+    /// A watch begins; it is over. Any thread; neither waits for anybody.
+    void watch();
+    void watched();
+    /// Before an answer: sends what the device has changed, when a watch has come to its end.
+    void deliver() {
+        if (told_.load(std::memory_order_acquire) != watched_.load(std::memory_order_acquire))
+            sendChanges();
+    }
+
+  private:
+    struct One {
+        One(uint64_t begin, uint64_t size, uint32_t of) : shadow(begin, size), context(of) {}
+        delta::Shadow shadow;
+        uint32_t context;
+    };
+    std::string receive(Bytes pieces);
+    void sendChanges();
+    /// With scanning_ held.
+    void scan(One& one, uint64_t watched, Writer& patch);
+    void removeLocked(std::map<uint64_t, std::unique_ptr<One>>::iterator at);
+    void keepSending();
+
+    ServerLink& link_;
+    std::atomic<size_t> count_{0};
+    std::atomic<uint64_t> watches_{0}, watched_{0}, told_{0};
+
+    /// Held while changes are looked for and sent, so that they leave in the order in which they
+    /// were found. Taken before shadows_.
+    std::mutex scanning_;
+    /// Around the map and the shadows; never while sending, since the reading thread takes it.
+    mutable std::mutex shadows_;
+    std::map<uint64_t, std::unique_ptr<One>> live_;
+
+    std::mutex idle_;
+    std::condition_variable begun_;
+    bool stopping_ = false;
+    std::thread sender_;  // started with the first memory
+};
+
+}  // namespace juice::worker
