@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -94,6 +95,12 @@ void onFault(int result, uint16_t opcode) {
         name == nullptr ? "unknown error" : name, sentence == nullptr ? "?" : sentence);
 }
 
+/// As a local driver prints: on the program's own streams, between its own lines.
+void onOutput(wire::OutputStream stream, std::string_view text) {
+    std::FILE* const to = stream == wire::OutputStream::standard ? stdout : stderr;
+    std::fwrite(text.data(), 1, text.size(), to);
+}
+
 }  // namespace
 
 CUresult initialise() {
@@ -164,6 +171,7 @@ CUresult connect() {
     whisper("connected to %s:%u, %s", answer.endpoint.host.c_str(), answer.endpoint.port,
             made->welcome().worker.c_str());
     made->onFault(onFault);
+    made->onOutput(onOutput);
     coherence::attach(*made);
     detail::link.store(made.release(), std::memory_order_release);
     return CUDA_SUCCESS;

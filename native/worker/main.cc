@@ -82,6 +82,7 @@ UsagePage* mapUsage() {
 
 [[noreturn]] void fail(Control& control, const std::string& sentence) {
     control.sendFailed(sentence);
+    Output::capture().flush();
     _exit(1);
 }
 
@@ -91,6 +92,7 @@ UsagePage* mapUsage() {
     fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
     fcntl(kUsageFd, F_SETFD, FD_CLOEXEC);
 
+    Output& output = Output::capture();
     Machine machine;
     std::string error;
     if (!machine.start(options.driver.c_str(), error)) fail(control, error);
@@ -115,7 +117,7 @@ UsagePage* mapUsage() {
                                     std::to_string(machine.snapshot.driverVersion / 1000) + "." +
                                     std::to_string(machine.snapshot.driverVersion % 1000 / 10) +
                                     ", driver " + machine.snapshot.driverText;
-    Service service(control, *usage, machine, staging, images, arenas, description);
+    Service service(control, *usage, output, machine, staging, images, arenas, description);
     service.run();
 }
 

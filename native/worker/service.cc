@@ -22,10 +22,11 @@ int64_t nowMillis() {
 
 }  // namespace
 
-Service::Service(Control& control, UsagePage& usage, Machine& machine, Staging& staging,
-                 Images& images, uint8_t arenas, std::string description)
+Service::Service(Control& control, UsagePage& usage, Output& output, Machine& machine,
+                 Staging& staging, Images& images, uint8_t arenas, std::string description)
     : control_(control),
       usage_(usage),
+      output_(output),
       machine_(machine),
       staging_(staging),
       images_(images),
@@ -115,8 +116,9 @@ void Service::serve(Lane lane) {
     Writer attached;
     attached.put(link->clientPid());
     control_.send(ControlKind::attached, attached.view());
-    auto worker = std::make_shared<Worker>(machine_.driver, *link, staging_, images_, usage_,
-                                           machine_.contexts, memoryLimit_);
+    output_.attach(link);
+    auto worker = std::make_shared<Worker>(machine_.driver, *link, output_, staging_, images_,
+                                           usage_, machine_.contexts, memoryLimit_);
     {
         const std::lock_guard lock(mutex_);
         link_ = link;
@@ -156,6 +158,7 @@ void Service::sayLast(Ending ending, const std::string& sentence) {
         const std::lock_guard lock(mutex_);
         if (worker_ != nullptr) worker_->publishUsage();
     }
+    output_.flush();
     usage_.ending.store(static_cast<uint64_t>(ending), std::memory_order_relaxed);
     Writer out;
     out.put(static_cast<uint8_t>(ending))

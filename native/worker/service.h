@@ -21,8 +21,8 @@ namespace juice::worker {
 
 class Service {
   public:
-    Service(Control& control, UsagePage& usage, Machine& machine, Staging& staging, Images& images,
-            uint8_t arenas, std::string description);
+    Service(Control& control, UsagePage& usage, Output& output, Machine& machine, Staging& staging,
+            Images& images, uint8_t arenas, std::string description);
 
     /// Serves until the client, the host or the link ends it; ends the process.
     [[noreturn]] void run();
@@ -48,6 +48,7 @@ class Service {
 
     Control& control_;
     UsagePage& usage_;
+    Output& output_;
     Machine& machine_;
     Staging& staging_;
     Images& images_;

@@ -24,10 +24,11 @@ void relax() {
 
 }  // namespace
 
-Worker::Worker(const DriverTable& driver, ServerLink& link, Staging& staging, Images& images,
-               UsagePage& usage, WarmContexts warm, uint64_t memoryLimit)
+Worker::Worker(const DriverTable& driver, ServerLink& link, Output& output, Staging& staging,
+               Images& images, UsagePage& usage, WarmContexts warm, uint64_t memoryLimit)
     : driver(driver),
       link(link),
+      output(output),
       staging(staging),
       images(images),
       usage(usage),
@@ -111,6 +112,9 @@ void Worker::noteSticky(const wire::Header& header, CUresult result) {
 }
 
 void Worker::answer(const wire::Header& header, CUresult result, Bytes payload) {
+    // What waits for the device, or fails as it did, tells of what it has printed.
+    const bool tells = result != CUDA_SUCCESS || kHandlers[header.opcode].mayBlock;
+    if (tells && header.request != 0) output.flush();
     noteSticky(header, result);
     if (header.request == 0) {
         if (result == CUDA_SUCCESS) return;

@@ -19,6 +19,7 @@
 #include "native/worker/memory.h"
 #include "native/worker/mirrors.h"
 #include "native/worker/objects.h"
+#include "native/worker/output.h"
 #include "native/worker/staging.h"
 
 namespace juice::worker {
@@ -29,8 +30,8 @@ using WarmContexts = std::vector<CUcontext>;
 
 class Worker {
   public:
-    Worker(const DriverTable& driver, ServerLink& link, Staging& staging, Images& images,
-           UsagePage& usage, WarmContexts warm, uint64_t memoryLimit);
+    Worker(const DriverTable& driver, ServerLink& link, Output& output, Staging& staging,
+           Images& images, UsagePage& usage, WarmContexts warm, uint64_t memoryLimit);
 
     /// Executes until the link ends (true) or the client breaks the protocol (false).
     bool run();
@@ -68,6 +69,7 @@ class Worker {
 
     const DriverTable& driver;
     ServerLink& link;
+    Output& output;
     Staging& staging;
     Images& images;
     UsagePage& usage;
