@@ -54,6 +54,7 @@ CUresult custom_cuEventQuery(Incoming& in);
 CUresult custom_cuEventSynchronize(Incoming& in);
 CUresult custom_juiceMirrorCohere(Incoming& in);
 CUresult custom_juiceWatch(Incoming& in);
+CUresult custom_cuMemAllocManaged(Incoming& in);
 
 }  // namespace juice::worker
 
@@ -104,4 +105,5 @@ CUresult custom_juiceWatch(Incoming& in);
     X(cuEventQuery) \
     X(cuEventSynchronize) \
     X(juiceMirrorCohere) \
-    X(juiceWatch)
+    X(juiceWatch) \
+    X(cuMemAllocManaged)

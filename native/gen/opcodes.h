@@ -103,10 +103,11 @@ enum class Op : uint16_t {
     cuTensorMapReplaceAddress = 92,
     juiceMirrorCohere = 200,
     juiceWatch = 201,
+    cuMemAllocManaged = 202,
 };
 
 /// One more than the largest opcode.
-constexpr uint16_t kOpCount = 202;
+constexpr uint16_t kOpCount = 203;
 
 /// Names indexed by opcode; null where a number is not in use.
 inline constexpr const char* kOpNames[kOpCount] = {
@@ -312,6 +313,7 @@ inline constexpr const char* kOpNames[kOpCount] = {
     nullptr,
     "juiceMirrorCohere",
     "juiceWatch",
+    "cuMemAllocManaged",
 };
 
 /// The call's name, for messages; "unknown call" for a number that this release does not know.

@@ -836,7 +836,8 @@ const Handler kHandlers[] = {
     {nullptr, nullptr, false},
     {"juiceMirrorCohere", custom_juiceMirrorCohere, false},
     {"juiceWatch", custom_juiceWatch, false},
+    {"cuMemAllocManaged", custom_cuMemAllocManaged, true},
 };
-const uint16_t kHandlerCount = 202;
+const uint16_t kHandlerCount = 203;
 
 }  // namespace juice::worker

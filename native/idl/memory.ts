@@ -27,7 +27,10 @@ export const memoryArea = area("memory", "Memory: allocation, host memory, what 
   fn("CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1* pdptr, void* p, unsigned int Flags)"),
   fn("CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int Flags)", { class: "local" }),
   fn("CUresult cuMemHostGetFlags(unsigned int* pFlags, void* p)", { class: "local" }),
-  fn("CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags)"),
+  fn("CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags)", {
+    class: "custom",
+    mayBlock: true
+  }),
   fn("CUresult cuMemHostRegister(void* p, size_t bytesize, unsigned int Flags)", { class: "custom", mayBlock: true }),
   fn("CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags)", {
     class: "custom",

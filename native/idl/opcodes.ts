@@ -97,5 +97,6 @@ export const opcodes = {
   cuTensorMapEncodeIm2colWide: 91,
   cuTensorMapReplaceAddress: 92,
   juiceMirrorCohere: 200,
-  juiceWatch: 201
+  juiceWatch: 201,
+  cuMemAllocManaged: 202
 } as const satisfies Record<string, number>

@@ -44,7 +44,8 @@ export const streamArea = area("stream", "Streams: life, order, attributes, wait
     perThread: "ptsz"
   }),
   fn("CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)", {
-    perThread: "ptsz"
+    perThread: "ptsz",
+    class: "local"
   }),
   fn("CUresult cuStreamQuery(CUstream hStream)", { perThread: "ptsz", class: "custom" }),
   fn("CUresult cuStreamSynchronize(CUstream hStream)", {

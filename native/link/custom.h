@@ -139,7 +139,8 @@ struct Unload {
     uint64_t id;
 };
 /// cuModuleGetGlobal_v2, cuLibraryGetGlobal, cuLibraryGetManaged: followed by text name.
-/// Results: u64 address, u64 size.
+/// Results: u64 address, u64 size, u32 managed (1: managed memory, which has a mirror that can be
+/// made coherent).
 struct GlobalOf {
     uint64_t parent;
 };
@@ -200,6 +201,11 @@ struct Free {
 struct FreeAsync {
     uint64_t address;
     uint64_t stream;
+};
+/// cuMemAllocManaged. Results: u64 address. The memory has a mirror that is coherent from the start;
+/// cuMemFree_v2 frees it.
+struct ManagedAlloc {
+    uint64_t size;
 };
 // cuMemGetInfo_v2: nothing. Results: u64 free, u64 total; the lease's limit where one is set.
 
@@ -314,7 +320,8 @@ struct MirrorPush {
 
 /// juiceMirrorCohere: from now on the mirror that begins there is kept the same as the client's
 /// memory, by patches both ways. It is zero when the answer is given, and so is what both ends
-/// compare with. Waited, no results.
+/// compare with; only a managed variable stays as it is, which a patch before the answer tells.
+/// Waited, no results.
 struct MirrorCohere {
     uint64_t address;
 };

@@ -213,6 +213,19 @@ CUresult touch(const Context* context, uint64_t address) {
     return cohere(context, *range);
 }
 
+CUresult adopt(const Range& range) {
+    const std::lock_guard pushing(state().pushing);
+    try {
+        auto shadow = std::make_unique<delta::Shadow>(range.begin, range.size);
+        const std::lock_guard lock(state().shadows);
+        state().live.insert_or_assign(range.begin, std::move(shadow));
+    } catch (const std::bad_alloc&) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    detail::count.fetch_add(1, std::memory_order_release);
+    return CUDA_SUCCESS;
+}
+
 void forget(uint64_t begin) {
     const std::lock_guard pushing(state().pushing);
     const std::lock_guard lock(state().shadows);

@@ -56,6 +56,8 @@ inline CUresult afterWork(const Context* context, uint64_t stream) {
     return any() ? detail::watch(context, stream) : CUDA_SUCCESS;
 }
 
+/// The worker has made this memory coherent already.
+CUresult adopt(const Range& range);
 /// The memory is about to go, or its mirror is gone.
 void forget(uint64_t begin);
 

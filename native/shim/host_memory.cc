@@ -8,6 +8,7 @@
 #include "native/shim/arena.h"
 #include "native/shim/coherence.h"
 #include "native/shim/deliveries.h"
+#include "native/shim/managed.h"
 #include "native/shim/ranges.h"
 #include "native/shim/say.h"
 #include "native/shim/send.h"
@@ -109,6 +110,7 @@ void forgetHostRange(const Range& range) {
     deliveries::cancel(range.begin, range.size);
     coherence::forget(range.begin);
     if (range.kind == Range::Kind::pinned) arena::depopulate(range.begin, range.size);
+    if (range.managed()) managed::forget(range);
 }
 
 }  // namespace juice::shim
@@ -176,7 +178,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int 
     Context* context = nullptr;
     if (const CUresult result = enter(context)) return result;
     const auto range = ranges::find(addressOf(p));
-    if (pdptr == nullptr || Flags != 0 || !range || !range->onHost())
+    if (pdptr == nullptr || Flags != 0 || !range || !range->pinned())
         return CUDA_ERROR_INVALID_VALUE;
     // Whoever asks means to hand it to device code.
     if (const CUresult result = coherence::touch(context, addressOf(p))) return result;
@@ -188,7 +190,7 @@ CUresult cuMemHostGetFlags(unsigned int* pFlags, void* p) {
     Context* context = nullptr;
     if (const CUresult result = enter(context)) return result;
     const auto range = ranges::find(addressOf(p));
-    if (pFlags == nullptr || !range || !range->onHost()) return CUDA_ERROR_INVALID_VALUE;
+    if (pFlags == nullptr || !range || !range->pinned()) return CUDA_ERROR_INVALID_VALUE;
     *pFlags = range->flags;
     return CUDA_SUCCESS;
 }

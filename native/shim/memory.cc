@@ -2,6 +2,7 @@
 #include "native/gen/cuda_api.h"
 #include "native/shim/arena.h"
 #include "native/shim/deliveries.h"
+#include "native/shim/host_memory.h"
 #include "native/shim/ranges.h"
 #include "native/shim/say.h"
 #include "native/shim/send.h"
@@ -111,8 +112,18 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
     if (const CUresult result = enter(context)) return result;
     if (dptr == 0) return CUDA_SUCCESS;
     const auto range = ranges::find(dptr);
-    if (!range || range->begin != dptr || range->kind > Range::Kind::pool)
+    const bool managed = range && range->kind == Range::Kind::managed;
+    if (!range || range->begin != dptr || (range->kind > Range::Kind::pool && !managed))
         return CUDA_ERROR_INVALID_VALUE;
+    if (managed) {
+        // Waited: what the device still writes there has come when it is gone.
+        Reply reply;
+        const CUresult result =
+            call(Op::cuMemFree_v2, context, bytesOfCall(custom::Free{dptr}), reply);
+        ranges::remove(dptr);
+        forgetHostRange(*range);
+        return result;
+    }
     ranges::remove(dptr);
     return postOrWait(Op::cuMemFree_v2, context, bytesOfCall(custom::Free{dptr}));
 }

@@ -7,6 +7,7 @@
 #include "native/gen/symbols.h"
 #include "native/shim/attributes.h"
 #include "native/shim/image_load.h"
+#include "native/shim/managed.h"
 #include "native/shim/ranges.h"
 
 namespace juice::shim {
@@ -145,6 +146,9 @@ CUresult globalOf(Op op, const Object& parent, const char* name, Context& contex
     range.begin = in.get<uint64_t>();
     range.size = in.get<uint64_t>();
     range.context = &context;
+    const bool managed = in.get<uint32_t>() != 0;
+    if (managed) range.kind = Range::Kind::variable;
+    range.mirrored = managed;
     if (!in.done()) return CUDA_ERROR_UNKNOWN;
     if (address != nullptr) *address = range.begin;
     if (bytes != nullptr) *bytes = range.size;
@@ -152,6 +156,7 @@ CUresult globalOf(Op op, const Object& parent, const char* name, Context& contex
     if (std::find(asked.begin(), asked.end(), range.begin) == asked.end()) {
         asked.push_back(range.begin);
         ranges::add(range);
+        if (managed) return managed::share(&context, range);
     }
     return CUDA_SUCCESS;
 }
@@ -164,7 +169,11 @@ void forgetFunctions(const std::unordered_map<Code*, Function*>& functions) {
 }
 
 void forgetGlobals(const std::vector<uint64_t>& addresses) {
-    for (const uint64_t address : addresses) ranges::remove(address);
+    for (const uint64_t address : addresses) {
+        const auto range = ranges::find(address);
+        ranges::remove(address);
+        if (range && range->managed()) managed::forget(*range);
+    }
 }
 
 void forgetModulesOf(const Context& context) {

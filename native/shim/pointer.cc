@@ -50,14 +50,14 @@ uint64_t mappingSize(const Range& range) {
 constexpr unsigned kHost = 1, kDevice = 2, kReadWrite = 3;
 
 Value attributeOf(const Range& range, CUpointer_attribute attribute, CUdeviceptr pointer) {
-    const bool device = range.onDevice();
+    const bool device = range.onDevice(), managed = range.managed();
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
             // Pool memory belongs to its pool.
             return Value::of(range.kind == Range::Kind::pool ? nullptr
                                                              : handles::of(*range.context));
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-            return Value::of(device ? kDevice : kHost);
+            return Value::of(device || managed ? kDevice : kHost);
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
             return Value::of(pointer);
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -72,7 +72,7 @@ Value attributeOf(const Range& range, CUpointer_attribute attribute, CUdeviceptr
         case CU_POINTER_ATTRIBUTE_BUFFER_ID:
             return Value::of(range.id);
         case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-            return flag(false);
+            return flag(managed);
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
             return Value::of(range.context->device);
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:

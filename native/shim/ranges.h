@@ -18,6 +18,8 @@ struct Range {
         global,      // a module's variable
         pinned,      // cuMemHostAlloc
         registered,  // cuMemHostRegister
+        managed,     // cuMemAllocManaged
+        variable,    // a module's, in managed memory
     };
     uint64_t begin = 0, size = 0;
     Kind kind = Kind::device;
@@ -34,6 +36,8 @@ struct Range {
     uint64_t end() const { return begin + size; }
     bool onDevice() const { return kind <= Kind::global; }
     bool onHost() const { return !onDevice(); }
+    bool pinned() const { return kind == Kind::pinned || kind == Kind::registered; }
+    bool managed() const { return kind == Kind::managed || kind == Kind::variable; }
     bool holds(uint64_t address, uint64_t bytes) const {
         return address >= begin && address < end() && bytes <= end() - address;
     }

@@ -125,7 +125,15 @@ CUresult global(Incoming& in, ObjectKind parentKind, Get get) {
     size_t size = 0;
     const CUresult result = get(parent, name.c_str(), &address, &size);
     if (result != CUDA_SUCCESS) return result;
-    in.out().put(uint64_t{address}).put(uint64_t{size});
+    unsigned managed = 0;
+    const auto ask = in.driver().cuPointerGetAttribute;
+    if (ask == nullptr ||
+        ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
+        managed = 0;
+    if (managed != 0 && in.worker().mirrors.adopt(address, size, call.parent,
+                                                  in.header().context) == nullptr)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    in.out().put(uint64_t{address}).put(uint64_t{size}).put(uint32_t{managed != 0});
     return CUDA_SUCCESS;
 }
 
@@ -135,6 +143,7 @@ CUresult unload(Incoming& in, ObjectKind kind, Drop drop) {
     void* const handle = in.object(kind, call.id);
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     in.worker().objects.remove(call.id);
+    in.worker().forgetVariables();
     const Blocking blocking(in.worker());
     return drop(handle);
 }

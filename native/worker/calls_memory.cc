@@ -38,11 +38,37 @@ CUresult custom_cuMemAllocPitch_v2(Incoming& in) {
     return CUDA_SUCCESS;
 }
 
+CUresult custom_cuMemAllocManaged(Incoming& in) {
+    const auto call = custom::get<custom::ManagedAlloc>(in.reader());
+    if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
+    Worker& worker = in.worker();
+    if (!worker.memory.fits(call.size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const Blocking blocking(worker);
+    Mirror* mirror = nullptr;
+    CUresult result = worker.mirrors.allocateManaged(call.size, worker.link.arena(),
+                                                     in.header().context, mirror);
+    if (result != CUDA_SUCCESS) return result;
+    result = worker.cohere(*mirror);
+    if (result != CUDA_SUCCESS) {
+        worker.mirrors.release(*mirror);
+        return result;
+    }
+    worker.memory.add(mirror->begin, mirror->size, in.header().context);
+    in.out().put(mirror->begin);
+    return CUDA_SUCCESS;
+}
+
 CUresult custom_cuMemFree_v2(Incoming& in) {
     const auto call = custom::get<custom::Free>(in.reader());
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     if (!in.worker().memory.remove(call.address)) return CUDA_ERROR_INVALID_VALUE;
     const Blocking blocking(in.worker());  // the driver waits for kernels first
+    Mirror* const mirror = in.worker().mirrors.at(call.address);
+    if (mirror != nullptr && mirror->kind == Mirror::Kind::managed) {
+        in.driver().cuCtxSynchronize();
+        in.worker().coherence.remove(mirror->begin);
+        return in.worker().mirrors.release(*mirror);
+    }
     return in.driver().cuMemFree_v2(call.address);
 }
 

@@ -9,13 +9,14 @@
 namespace juice::worker {
 namespace {
 
-CUresult release(Incoming& in, bool allocated) {
+CUresult release(Incoming& in, Mirror::Kind kind) {
     const auto call = custom::get<custom::HostFree>(in.reader());
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     Worker& worker = in.worker();
     Mirror* mirror = worker.mirrors.at(call.address);
-    if (mirror == nullptr || mirror->allocated != allocated)
-        return allocated ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    if (mirror == nullptr || mirror->kind != kind)
+        return kind == Mirror::Kind::pinned ? CUDA_ERROR_INVALID_VALUE
+                                            : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     const Blocking blocking(worker);
     // What the link still reads from must stay; and freeing waits for the GPU in any case.
     while (mirror->leaving.load() != 0) {
@@ -86,11 +87,11 @@ CUresult custom_cuMemHostRegister_v2(Incoming& in) {
 }
 
 CUresult custom_cuMemFreeHost(Incoming& in) {
-    return release(in, true);
+    return release(in, Mirror::Kind::pinned);
 }
 
 CUresult custom_cuMemHostUnregister(Incoming& in) {
-    return release(in, false);
+    return release(in, Mirror::Kind::registered);
 }
 
 CUresult custom_juiceMirrorPush(Incoming& in) {
@@ -117,7 +118,7 @@ CUresult custom_juiceMirrorCohere(Incoming& in) {
     Worker& worker = in.worker();
     const Mirror* const mirror = worker.mirrors.at(call.address);
     if (mirror == nullptr || worker.coherence.holds(call.address)) return CUDA_ERROR_INVALID_VALUE;
-    return worker.coherence.add(mirror->begin, mirror->size, mirror->context);
+    return worker.cohere(*mirror);
 }
 
 CUresult custom_juiceWatch(Incoming& in) {

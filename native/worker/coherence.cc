@@ -35,10 +35,10 @@ Coherence::~Coherence() {
     link_.onPatch({});
 }
 
-CUresult Coherence::add(uint64_t begin, uint64_t size, uint32_t context) {
-    std::memset(reinterpret_cast<void*>(begin), 0, size);
+CUresult Coherence::add(uint64_t begin, uint64_t size, uint32_t context, Life life) {
+    if (life.fresh) std::memset(reinterpret_cast<void*>(begin), 0, size);
     try {
-        auto one = std::make_unique<One>(begin, size, context);
+        auto one = std::make_unique<One>(begin, size, context, life.often);
         const std::lock_guard lock(shadows_);
         live_.emplace(begin, std::move(one));
     } catch (const std::bad_alloc&) {
@@ -46,6 +46,7 @@ CUresult Coherence::add(uint64_t begin, uint64_t size, uint32_t context) {
     }
     count_.fetch_add(1, std::memory_order_release);
     if (!sender_.joinable()) sender_ = std::thread([this] { keepSending(); });
+    if (!life.fresh) sendChanges(true);
     return CUDA_SUCCESS;
 }
 
@@ -118,19 +119,21 @@ void Coherence::scan(One& one, uint64_t watched, Writer& patch) {
     }
 }
 
-void Coherence::sendChanges() {
+void Coherence::sendChanges(bool all) {
     const std::lock_guard scanning(scanning_);
     const uint64_t told = told_.load(std::memory_order_relaxed);
     const uint64_t watched = watched_.load(std::memory_order_acquire);
+    all = all || watched != told;
     Writer patch;
     // Only this thread changes the map while it has scanning_, except for additions of the
     // executor's, which do no harm to what is here already.
-    std::vector<One*> all;
+    std::vector<One*> ones;
     {
         const std::lock_guard lock(shadows_);
-        for (const auto& [begin, one] : live_) all.push_back(one.get());
+        for (const auto& [begin, one] : live_)
+            if (all || one->often) ones.push_back(one.get());
     }
-    for (One* const one : all) scan(*one, told, patch);
+    for (One* const one : ones) scan(*one, told, patch);
     if (patch.size() != 0 || watched != told) link_.patch(watched, patch.view());
     told_.store(watched, std::memory_order_release);
 }
@@ -144,7 +147,7 @@ void Coherence::keepSending() {
         }
         lock.unlock();
         const auto before = Clock::now();
-        sendChanges();
+        sendChanges(false);
         const auto rest = std::max<Clock::duration>(kInterval, kRest * (Clock::now() - before));
         lock.lock();
         begun_.wait_for(lock, rest, [this] { return stopping_; });

@@ -24,8 +24,12 @@ class Coherence {
     explicit Coherence(ServerLink& link);
     ~Coherence();
 
-    /// The memory begins its coherent life: zero, here as in the shadow.
-    CUresult add(uint64_t begin, uint64_t size, uint32_t context);
+    struct Life {
+        bool fresh = true;  // it is made zero, as the shadow is; else what it holds is sent
+        bool often = true;  // changes are looked for also while watches run
+    };
+    /// The memory begins its coherent life.
+    CUresult add(uint64_t begin, uint64_t size, uint32_t context, Life life);
     /// Before the memory goes. What the device has changed in it is sent. False when it never was
     /// coherent.
     bool remove(uint64_t begin);
@@ -40,17 +44,20 @@ class Coherence {
     /// Before an answer: sends what the device has changed, when a watch has come to its end.
     void deliver() {
         if (told_.load(std::memory_order_acquire) != watched_.load(std::memory_order_acquire))
-            sendChanges();
+            sendChanges(true);
     }
 
   private:
     struct One {
-        One(uint64_t begin, uint64_t size, uint32_t of) : shadow(begin, size), context(of) {}
+        One(uint64_t begin, uint64_t size, uint32_t of, bool scannedOften)
+            : shadow(begin, size), context(of), often(scannedOften) {}
         delta::Shadow shadow;
         uint32_t context;
+        bool often;
     };
     std::string receive(Bytes pieces);
-    void sendChanges();
+    /// `all`: also where they are not looked for often, unless no watch has come to its end.
+    void sendChanges(bool all);
     /// With scanning_ held.
     void scan(One& one, uint64_t watched, Writer& patch);
     void removeLocked(std::map<uint64_t, std::unique_ptr<One>>::iterator at);

@@ -41,15 +41,60 @@ CUresult Mirrors::allocate(uint64_t size, unsigned flags, uint8_t arena, uint32_
         driver_.cuMemFreeHost(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    return add(begin, size, Mirror::Kind::pinned, context, out);
+}
+
+CUresult Mirrors::add(uint64_t begin, uint64_t size, Mirror::Kind kind, uint32_t context,
+                      Mirror*& out) {
     auto mirror = std::make_shared<Mirror>();
     mirror->begin = begin;
     mirror->size = size;
+    mirror->kind = kind;
     mirror->context = context;
-    mirror->allocated = true;
     out = mirror.get();
     live_[begin] = std::move(mirror);
     held_ += size;
     return CUDA_SUCCESS;
+}
+
+CUresult Mirrors::allocateManaged(uint64_t size, uint8_t arena, uint32_t context, Mirror*& out) {
+    if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    // The driver's own, where this process may look at it while kernels run.
+    CUdevice device = 0;
+    int concurrent = 0;
+    CUdeviceptr memory = 0;
+    if (driver_.cuMemAllocManaged != nullptr && driver_.cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        driver_.cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+                                     device);
+    if (concurrent != 0 &&
+        driver_.cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS) {
+        if (((arenasOf(memory) & arenasOf(memory + size - 1)) >> arena & 1) != 0) {
+            const CUresult result = add(memory, size, Mirror::Kind::managed, context, out);
+            out->drivers = true;
+            return result;
+        }
+        driver_.cuMemFree_v2(memory);
+    }
+    const CUresult result = allocate(size, CU_MEMHOSTALLOC_PORTABLE, arena, context, out);
+    if (result == CUDA_SUCCESS) out->kind = Mirror::Kind::managed;
+    return result;
+}
+
+Mirror* Mirrors::adopt(uint64_t address, uint64_t size, uint64_t owner, uint32_t context) {
+    if (Mirror* const known = at(address)) return known;
+    if (size == 0 || !fits(size)) return nullptr;
+    Mirror* mirror = nullptr;
+    add(address, size, Mirror::Kind::variable, context, mirror);
+    mirror->owner = owner;
+    return mirror;
+}
+
+std::vector<uint64_t> Mirrors::orphans(const std::function<bool(uint64_t)>& live) const {
+    std::vector<uint64_t> out;
+    for (const auto& [begin, mirror] : live_)
+        if (mirror->kind == Mirror::Kind::variable && !live(mirror->owner)) out.push_back(begin);
+    return out;
 }
 
 CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context,
@@ -71,20 +116,18 @@ CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32
         unmapPages(begin, end);
         return result;
     }
-    auto mirror = std::make_shared<Mirror>();
-    mirror->begin = address;
-    mirror->size = size;
-    mirror->context = context;
-    out = mirror.get();
-    live_[address] = std::move(mirror);
-    held_ += size;
-    return CUDA_SUCCESS;
+    return add(address, size, Mirror::Kind::registered, context, out);
 }
 
 CUresult Mirrors::release(Mirror& mirror) {
     void* const memory = reinterpret_cast<void*>(mirror.begin);
-    const CUresult result =
-        mirror.allocated ? driver_.cuMemFreeHost(memory) : driver_.cuMemHostUnregister(memory);
+    CUresult result = CUDA_SUCCESS;
+    if (mirror.kind == Mirror::Kind::registered)
+        result = driver_.cuMemHostUnregister(memory);
+    else if (mirror.drivers)
+        result = driver_.cuMemFree_v2(mirror.begin);
+    else if (mirror.kind != Mirror::Kind::variable)
+        result = driver_.cuMemFreeHost(memory);
     forget(mirror.begin);
     return result;
 }
@@ -94,7 +137,8 @@ void Mirrors::forget(uint64_t begin) {
     const std::shared_ptr<Mirror> mirror = std::move(it->second);
     live_.erase(it);
     held_ -= mirror->size;
-    if (!mirror->allocated) unmapPages(pageBegin(begin), pageEnd(begin + mirror->size));
+    if (mirror->kind == Mirror::Kind::registered)
+        unmapPages(pageBegin(begin), pageEnd(begin + mirror->size));
 }
 
 void Mirrors::removeOf(uint32_t context) {
@@ -127,7 +171,7 @@ template <typename Visit>
 void Mirrors::eachGap(uint64_t begin, uint64_t end, Visit visit) const {
     uint64_t from = begin;
     for (const auto& [address, mirror] : live_) {
-        if (mirror->allocated) continue;
+        if (mirror->kind != Mirror::Kind::registered) continue;
         const uint64_t otherBegin = pageBegin(address), otherEnd = pageEnd(address + mirror->size);
         if (otherEnd <= from) continue;
         if (otherBegin >= end) break;

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "native/gen/driver_table.h"
 
@@ -16,7 +18,15 @@ struct Mirror {
     uint64_t begin = 0;
     uint64_t size = 0;
     uint32_t context = 0;    // it dies with this context
-    bool allocated = false;  // by cuMemHostAlloc; else registered
+    enum class Kind : uint8_t {
+        pinned,      // cuMemHostAlloc
+        registered,  // cuMemHostRegister
+        managed,     // cuMemAllocManaged
+        variable,    // managed, of a module
+    };
+    Kind kind = Kind::registered;
+    bool drivers = false;  // managed: by the driver; else it is pinned memory that plays it
+    uint64_t owner = 0;    // variable: the id of the module or library
     /// Copies to it whose bytes have not left for the client yet.
     std::atomic<int> leaving{0};
 };
@@ -32,6 +42,14 @@ class Mirrors {
     /// worker has something else at that address: then there is no mirror.
     CUresult attach(uint64_t address, uint64_t size, unsigned flags, uint32_t context,
                     Mirror*& out);
+    /// cuMemAllocManaged.
+    CUresult allocateManaged(uint64_t size, uint8_t arena, uint32_t context, Mirror*& out);
+    /// The mirror of a managed variable that was found in `owner`; null where it cannot have one.
+    Mirror* adopt(uint64_t address, uint64_t size, uint64_t owner, uint32_t context);
+    /// The variables whose owner `live` denies.
+    std::vector<uint64_t> orphans(const std::function<bool(uint64_t)>& live) const;
+    /// A variable's memory is gone with its module.
+    void forget(uint64_t begin);
     /// Frees or unregisters the mirror that begins there; nothing may be leaving it.
     CUresult release(Mirror& mirror);
     void removeOf(uint32_t context);
@@ -49,7 +67,7 @@ class Mirrors {
     template <typename Visit>
     void eachGap(uint64_t begin, uint64_t end, Visit visit) const;
     bool fits(uint64_t size) const { return size <= limit_ - held_; }
-    void forget(uint64_t begin);
+    CUresult add(uint64_t begin, uint64_t size, Mirror::Kind kind, uint32_t context, Mirror*& out);
 
     const DriverTable& driver_;
     uint64_t limit_;  // half of the machine's memory: a client must not exhaust it

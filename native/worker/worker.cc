@@ -188,6 +188,22 @@ CUresult Worker::awaitStream(Incoming& in, CUstream stream, const Then& then) {
     });
 }
 
+CUresult Worker::cohere(const Mirror& mirror) {
+    // Pages of the driver's own managed memory travel when they are looked at.
+    constexpr uint64_t kOftenAtMost = 64u << 10;
+    const bool drivers = mirror.drivers || mirror.kind == Mirror::Kind::variable;
+    return coherence.add(mirror.begin, mirror.size, mirror.context,
+                         {.fresh = !drivers, .often = !drivers || mirror.size <= kOftenAtMost});
+}
+
+void Worker::forgetVariables() {
+    const auto live = [this](uint64_t id) { return objects.find(id) != nullptr; };
+    for (const uint64_t begin : mirrors.orphans(live)) {
+        coherence.remove(begin);
+        mirrors.forget(begin);
+    }
+}
+
 void Worker::retireStream(uint64_t id, CUstream stream) {
     const auto of = contexts.find(objects.find(id)->context);
     if (of != nullptr) completions.retire(of->handle, stream);

@@ -59,6 +59,10 @@ class Worker {
     /// Ends a context of the client's with `destroy`: what it owns is gone with it.
     CUresult endContext(const std::shared_ptr<Context>& context,
                         const std::function<CUresult()>& destroy);
+    /// From now on the mirror is kept the same as the client's memory.
+    CUresult cohere(const Mirror& mirror);
+    /// After modules or libraries have gone from `objects`, before they go from the driver.
+    void forgetVariables();
     /// Before the stream is destroyed.
     void retireStream(uint64_t id, CUstream stream);
     /// A primary context that is ready, or null; it is the caller's from then on.
