@@ -55,6 +55,11 @@ CUresult custom_cuEventSynchronize(Incoming& in);
 CUresult custom_juiceMirrorCohere(Incoming& in);
 CUresult custom_juiceWatch(Incoming& in);
 CUresult custom_cuMemAllocManaged(Incoming& in);
+CUresult custom_cuIpcGetMemHandle(Incoming& in);
+CUresult custom_cuIpcOpenMemHandle_v2(Incoming& in);
+CUresult custom_cuIpcCloseMemHandle(Incoming& in);
+CUresult custom_cuIpcGetEventHandle(Incoming& in);
+CUresult custom_cuIpcOpenEventHandle(Incoming& in);
 
 }  // namespace juice::worker
 
@@ -106,4 +111,9 @@ CUresult custom_cuMemAllocManaged(Incoming& in);
     X(cuEventSynchronize) \
     X(juiceMirrorCohere) \
     X(juiceWatch) \
-    X(cuMemAllocManaged)
+    X(cuMemAllocManaged) \
+    X(cuIpcGetMemHandle) \
+    X(cuIpcOpenMemHandle_v2) \
+    X(cuIpcCloseMemHandle) \
+    X(cuIpcGetEventHandle) \
+    X(cuIpcOpenEventHandle)

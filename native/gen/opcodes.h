@@ -104,10 +104,15 @@ enum class Op : uint16_t {
     juiceMirrorCohere = 200,
     juiceWatch = 201,
     cuMemAllocManaged = 202,
+    cuIpcGetMemHandle = 203,
+    cuIpcOpenMemHandle_v2 = 204,
+    cuIpcCloseMemHandle = 205,
+    cuIpcGetEventHandle = 206,
+    cuIpcOpenEventHandle = 207,
 };
 
 /// One more than the largest opcode.
-constexpr uint16_t kOpCount = 203;
+constexpr uint16_t kOpCount = 208;
 
 /// Names indexed by opcode; null where a number is not in use.
 inline constexpr const char* kOpNames[kOpCount] = {
@@ -314,6 +319,11 @@ inline constexpr const char* kOpNames[kOpCount] = {
     "juiceMirrorCohere",
     "juiceWatch",
     "cuMemAllocManaged",
+    "cuIpcGetMemHandle",
+    "cuIpcOpenMemHandle_v2",
+    "cuIpcCloseMemHandle",
+    "cuIpcGetEventHandle",
+    "cuIpcOpenEventHandle",
 };
 
 /// The call's name, for messages; "unknown call" for a number that this release does not know.

@@ -837,7 +837,12 @@ const Handler kHandlers[] = {
     {"juiceMirrorCohere", custom_juiceMirrorCohere, false},
     {"juiceWatch", custom_juiceWatch, false},
     {"cuMemAllocManaged", custom_cuMemAllocManaged, true},
+    {"cuIpcGetMemHandle", custom_cuIpcGetMemHandle, true},
+    {"cuIpcOpenMemHandle_v2", custom_cuIpcOpenMemHandle_v2, true},
+    {"cuIpcCloseMemHandle", custom_cuIpcCloseMemHandle, true},
+    {"cuIpcGetEventHandle", custom_cuIpcGetEventHandle, true},
+    {"cuIpcOpenEventHandle", custom_cuIpcOpenEventHandle, true},
 };
-const uint16_t kHandlerCount = 203;
+const uint16_t kHandlerCount = 208;
 
 }  // namespace juice::worker

@@ -98,5 +98,10 @@ export const opcodes = {
   cuTensorMapReplaceAddress: 92,
   juiceMirrorCohere: 200,
   juiceWatch: 201,
-  cuMemAllocManaged: 202
+  cuMemAllocManaged: 202,
+  cuIpcGetMemHandle: 203,
+  cuIpcOpenMemHandle_v2: 204,
+  cuIpcCloseMemHandle: 205,
+  cuIpcGetEventHandle: 206,
+  cuIpcOpenEventHandle: 207
 } as const satisfies Record<string, number>

@@ -316,6 +316,15 @@ struct MirrorPush {
     uint64_t transfer;  // 0: inlined
 };
 
+// ---- Other processes of the session, by the driver's own handles
+//
+// cuIpcGetMemHandle {u64 address}: results: the 64 bytes of the handle.
+// cuIpcOpenMemHandle_v2 {64 bytes, u32 flags}: results: u64 address, u64 base, u64 size (of the
+// whole range).
+// cuIpcCloseMemHandle {u64 address}: results: u32 gone (0: it was opened more often).
+// cuIpcGetEventHandle {u64 event id}: results: the 64 bytes of the handle.
+// cuIpcOpenEventHandle {u64 id of the event to be, 64 bytes}. Waited, no results.
+
 // ---- Coherence: pinned memory that device code reads and writes itself (wire.h, "Coherence")
 
 /// juiceMirrorCohere: from now on the mirror that begins there is kept the same as the client's

@@ -51,8 +51,10 @@ CUresult ask(Op op, CUevent handle) {
     Event* event = nullptr;
     if (const CUresult result = eventOf(handle, event)) return result;
     const uint64_t ticket = event->recorded.load(std::memory_order_acquire);
-    // One that was never recorded counts as complete.
-    if (complete(*event, ticket)) return CUDA_SUCCESS;
+    // One that was never recorded counts as complete; what other processes do with one is not
+    // known here.
+    const bool shared = (event->flags & kInterprocess) != 0;
+    if (!shared && complete(*event, ticket)) return CUDA_SUCCESS;
     Reply reply;
     const CUresult result = call(op, event->context, bytesOfCall(event->id), reply);
     if (result == CUDA_SUCCESS) raise(event->completed, ticket);
@@ -78,6 +80,23 @@ CUresult elapsed(Op op, float* milliseconds, CUevent start, CUevent end) {
 
 }  // namespace
 
+Event* newEvent(Context& context, unsigned flags) {
+    Event* const event = Recycler<Event>::get().take();
+    event->kind = ObjectKind::event;
+    event->context = &context;
+    event->flags = flags;
+    event->recorded = event->completed = 0;
+    event->stream = nullptr;
+    if (handles::mint(*event) != nullptr) return event;
+    Recycler<Event>::get().give(event);
+    return nullptr;
+}
+
+void forgetEvent(Event& event) {
+    handles::drop(event);
+    Recycler<Event>::get().give(&event);
+}
+
 uint64_t lastTicket() {
     return tickets.load();
 }
@@ -102,24 +121,15 @@ CUresult cuEventCreate(CUevent* phEvent, unsigned int Flags) {
     const bool sharedClock = (Flags & kInterprocess) != 0 && (Flags & kDisableTiming) == 0;
     if (phEvent == nullptr || (Flags & ~kEventFlags) != 0 || sharedClock)
         return CUDA_ERROR_INVALID_VALUE;
-    Event* const event = Recycler<Event>::get().take();
-    event->kind = ObjectKind::event;
-    event->context = context;
-    event->flags = Flags;
-    event->recorded = event->completed = 0;
-    event->stream = nullptr;
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (void* const handle = handles::mint(*event)) {
-        Writer payload;
-        payload.put(event->id).put(Flags);
-        result = post(Op::cuEventCreate, context, payload.view());
-        if (result == CUDA_SUCCESS) {
-            *phEvent = static_cast<CUevent>(handle);
-            return result;
-        }
-        handles::drop(*event);
-    }
-    Recycler<Event>::get().give(event);
+    Event* const event = newEvent(*context, Flags);
+    if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    Writer payload;
+    payload.put(event->id).put(Flags);
+    const CUresult result = post(Op::cuEventCreate, context, payload.view());
+    if (result == CUDA_SUCCESS)
+        *phEvent = static_cast<CUevent>(handles::of(*event));
+    else
+        forgetEvent(*event);
     return result;
 }
 

@@ -18,6 +18,10 @@ uint64_t lastTicket();
 /// ticket.
 void noteRecord(Event& event, Stream* stream);
 
+/// A new event with its handle; null when there is no handle left.
+Event* newEvent(Context& context, unsigned flags);
+void forgetEvent(Event& event);
+
 /// Raises `mark` to `ticket`; never lowers it.
 inline void raise(std::atomic<uint64_t>& mark, uint64_t ticket) {
     uint64_t now = mark.load(std::memory_order_relaxed);

@@ -16,6 +16,7 @@ struct Range {
         device,      // cuMemAlloc
         pool,        // cuMemAllocAsync
         global,      // a module's variable
+        opened,      // another process's (cuIpcOpenMemHandle)
         pinned,      // cuMemHostAlloc
         registered,  // cuMemHostRegister
         managed,     // cuMemAllocManaged
@@ -34,7 +35,7 @@ struct Range {
     uint64_t id = 0;             // CU_POINTER_ATTRIBUTE_BUFFER_ID; given by add()
 
     uint64_t end() const { return begin + size; }
-    bool onDevice() const { return kind <= Kind::global; }
+    bool onDevice() const { return kind <= Kind::opened; }
     bool onHost() const { return !onDevice(); }
     bool pinned() const { return kind == Kind::pinned || kind == Kind::registered; }
     bool managed() const { return kind == Kind::managed || kind == Kind::variable; }
