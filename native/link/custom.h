@@ -202,8 +202,8 @@ struct FreeAsync {
     uint64_t address;
     uint64_t stream;
 };
-/// cuMemAllocManaged. Results: u64 address. The memory has a mirror that is coherent from the start;
-/// cuMemFree_v2 frees it.
+/// cuMemAllocManaged. Results: u64 address. The memory has a mirror that is coherent from the
+/// start; cuMemFree_v2 frees it.
 struct ManagedAlloc {
     uint64_t size;
 };

@@ -134,14 +134,16 @@ uint64_t Shadow::collect(uint64_t from, uint64_t to, size_t limit, Writer& patch
             word = wordOf(stop + kWord - 1);
             continue;
         }
-        Run run(patch);
-        for (; word < stop; word += kWord) {
-            const uint64_t value = __atomic_load_n(at(word), __ATOMIC_ACQUIRE);
-            uint64_t& shadow = shadowOf(word);
-            const uint8_t mask = bytesSet((value ^ shadow) & within(word));
-            if (mask == 0) continue;
-            shadow = (shadow & ~kSpread[mask]) | (value & kSpread[mask]);
-            run.add(word, mask, value);
+        {
+            Run run(patch);
+            for (; word < stop; word += kWord) {
+                const uint64_t value = __atomic_load_n(at(word), __ATOMIC_ACQUIRE);
+                uint64_t& shadow = shadowOf(word);
+                const uint8_t mask = bytesSet((value ^ shadow) & within(word));
+                if (mask == 0) continue;
+                shadow = (shadow & ~kSpread[mask]) | (value & kSpread[mask]);
+                run.add(word, mask, value);
+            }
         }
         if (patch.size() >= limit) break;
     }

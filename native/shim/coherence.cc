@@ -14,6 +14,7 @@
 #include "native/link/thread.h"
 #include "native/shim/deliveries.h"
 #include "native/shim/say.h"
+#include "native/shim/written.h"
 
 namespace juice::shim::coherence {
 
@@ -31,13 +32,20 @@ constexpr int64_t kRest = 3;
 constexpr uint64_t kStride = 1u << 20;
 constexpr size_t kPatch = ClientLink::kMostPatch / 2;
 
+struct One {
+    One(uint64_t begin, uint64_t size)
+        : shadow(begin, size), written(WrittenPages::watch(begin, begin + size)) {}
+    delta::Shadow shadow;
+    std::unique_ptr<WrittenPages> written;  // null: all of it is compared
+};
+
 struct State {
     /// Held while changes are looked for and sent, so that they leave in the order in which they
     /// were found, and while memory becomes coherent or ceases to be. Taken before `shadows`.
     std::mutex pushing;
     /// Around the map and the shadows; never held while sending, since the link's reader takes it.
     std::mutex shadows;
-    std::map<uint64_t, std::unique_ptr<delta::Shadow>> live;
+    std::map<uint64_t, std::unique_ptr<One>> live;
 
     std::atomic<uint64_t> watches{0}, over{0};
     std::mutex idle;
@@ -57,7 +65,7 @@ std::string receive(uint64_t over, Bytes pieces) {
         const std::lock_guard lock(state().shadows);
         while (delta::next(in, piece)) {
             const auto after = state().live.lower_bound(piece.end());
-            if (after != state().live.begin()) std::prev(after)->second->apply(piece);
+            if (after != state().live.begin()) std::prev(after)->second->shadow.apply(piece);
         }
     }
     if (!in.ok()) return "a malformed patch";
@@ -92,12 +100,31 @@ void push(ClientLink& link, delta::Shadow& shadow, uint64_t address, uint64_t en
     }
 }
 
+/// The same for one whole memory: where it is known what has been written, only that is compared.
+void push(ClientLink& link, One& one, uint64_t address, uint64_t end, Writer& patch,
+          std::vector<uint64_t>& named) {
+    const auto part = [&](uint64_t from, uint64_t to) {
+        push(link, one.shadow, std::max(from, address), std::min(to, end), patch, named);
+    };
+    if (one.written != nullptr) {
+        const WrittenPages& pages = *one.written;
+        part(one.shadow.begin(), pages.begin());
+        part(pages.end(), one.shadow.end());
+        // Whole pages, wherever the part begins: they count as not written from here on.
+        const auto page = [&](uint64_t from, uint64_t to) {
+            push(link, one.shadow, from, to, patch, named);
+        };
+        if (pages.each(address, end, page)) return;
+        one.written.reset();
+    }
+    part(one.shadow.begin(), one.shadow.end());
+}
+
 void push(ClientLink& link, uint64_t address, uint64_t end, std::vector<uint64_t>& named) {
     const std::lock_guard pushing(state().pushing);
     Writer patch;
     // The map changes only with `pushing` held.
-    for (const auto& [begin, shadow] : state().live)
-        push(link, *shadow, address, end, patch, named);
+    for (const auto& [begin, one] : state().live) push(link, *one, address, end, patch, named);
     if (patch.size() == 0) return;
     if (ranges::anyPlainHost()) findAddresses(patch.view(), named);
     link.patch(patch.view());
@@ -129,9 +156,9 @@ CUresult cohere(const Context* context, const Range& range) {
     const std::lock_guard pushing(state().pushing);
     if (state().live.contains(range.begin)) return CUDA_SUCCESS;
     try {
-        auto shadow = std::make_unique<delta::Shadow>(range.begin, range.size);
+        auto one = std::make_unique<One>(range.begin, range.size);
         const std::lock_guard lock(state().shadows);
-        state().live.emplace(range.begin, std::move(shadow));
+        state().live.emplace(range.begin, std::move(one));
     } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -216,9 +243,9 @@ CUresult touch(const Context* context, uint64_t address) {
 CUresult adopt(const Range& range) {
     const std::lock_guard pushing(state().pushing);
     try {
-        auto shadow = std::make_unique<delta::Shadow>(range.begin, range.size);
+        auto one = std::make_unique<One>(range.begin, range.size);
         const std::lock_guard lock(state().shadows);
-        state().live.insert_or_assign(range.begin, std::move(shadow));
+        state().live.insert_or_assign(range.begin, std::move(one));
     } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -66,7 +66,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr) {
     if (pHandle == nullptr || !range || range->kind > Range::Kind::pool)
         return CUDA_ERROR_INVALID_VALUE;
     Reply reply;
-    const CUresult result = call(Op::cuIpcGetMemHandle, context, bytesOfCall(uint64_t{dptr}), reply);
+    const CUresult result =
+        call(Op::cuIpcGetMemHandle, context, bytesOfCall(uint64_t{dptr}), reply);
     return result == CUDA_SUCCESS ? handleFrom(reply, *pHandle) : result;
 }
 

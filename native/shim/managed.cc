@@ -93,8 +93,8 @@ CUresult advise(uint64_t address, size_t size, CUmem_advise advice, CUmemLocatio
         return CUDA_ERROR_INVALID_VALUE;
     if (!nowhere && !exists(location)) return CUDA_ERROR_INVALID_DEVICE;
     advices().change(address, address + size, [&](Advice& one) {
-        std::erase(one.accessedBy, advice >= CU_MEM_ADVISE_SET_ACCESSED_BY ? numberOf(location)
-                                                                           : INT_MIN);
+        std::erase(one.accessedBy,
+                   advice >= CU_MEM_ADVISE_SET_ACCESSED_BY ? numberOf(location) : INT_MIN);
         switch (advice) {
             case CU_MEM_ADVISE_SET_READ_MOSTLY:
             case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
@@ -135,8 +135,8 @@ CUresult attach(CUstream stream, bool perThread, uint64_t address, size_t size, 
     uint64_t wire = 0;
     if (const CUresult result = wireStream(stream, perThread, wire)) return result;
     const auto range = ranges::find(address);
-    const bool whole = range && range->managed() && range->begin == address &&
-                       (size == 0 || size == range->size);
+    const bool whole =
+        range && range->managed() && range->begin == address && (size == 0 || size == range->size);
     const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
                        flags == CU_MEM_ATTACH_SINGLE;
     return whole && known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -157,7 +157,8 @@ CUresult rangeAttribute(void* data, size_t size, CUmem_range_attribute attribute
     int value = 0;
     switch (attribute) {
         case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
-            value = std::all_of(all.begin(), all.end(), [](const Advice& a) { return a.readMostly; });
+            value =
+                std::all_of(all.begin(), all.end(), [](const Advice& a) { return a.readMostly; });
             break;
         case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
             value = numberOf(common(all, &Advice::preferred));
@@ -245,9 +246,9 @@ CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flag
     range.context = context;
     range.mirrored = range.coherent = true;
     if (!in.done()) return CUDA_ERROR_UNKNOWN;
-    if (!arena::populate(range.begin, range.size)) {
-        say("cannot map %zu bytes of managed memory at 0x%llx, where the worker has it", bytesize,
-            static_cast<unsigned long long>(range.begin));
+    if (!juice::arena::populate(range.begin, range.size)) {
+        juice::say("cannot map %zu bytes of managed memory at 0x%llx, where the worker has it",
+                   bytesize, static_cast<unsigned long long>(range.begin));
         post(Op::cuMemFree_v2, context, bytesOfCall(custom::Free{range.begin}));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -127,11 +127,10 @@ CUresult global(Incoming& in, ObjectKind parentKind, Get get) {
     if (result != CUDA_SUCCESS) return result;
     unsigned managed = 0;
     const auto ask = in.driver().cuPointerGetAttribute;
-    if (ask == nullptr ||
-        ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
+    if (ask == nullptr || ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
         managed = 0;
-    if (managed != 0 && in.worker().mirrors.adopt(address, size, call.parent,
-                                                  in.header().context) == nullptr)
+    if (managed != 0 &&
+        in.worker().mirrors.adopt(address, size, call.parent, in.header().context) == nullptr)
         return CUDA_ERROR_OUT_OF_MEMORY;
     in.out().put(uint64_t{address}).put(uint64_t{size}).put(uint32_t{managed != 0});
     return CUDA_SUCCESS;

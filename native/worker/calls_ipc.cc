@@ -43,8 +43,7 @@ CUresult custom_cuIpcCloseMemHandle(Incoming& in) {
     if (in.driver().cuIpcCloseMemHandle == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     const Blocking blocking(in.worker());
     const CUresult result = in.driver().cuIpcCloseMemHandle(address);
-    if (result == CUDA_SUCCESS)
-        in.out().put(uint32_t{!in.worker().memory.accessible(address, 1)});
+    if (result == CUDA_SUCCESS) in.out().put(uint32_t{!in.worker().memory.accessible(address, 1)});
     return result;
 }
 

@@ -45,8 +45,8 @@ CUresult custom_cuMemAllocManaged(Incoming& in) {
     if (!worker.memory.fits(call.size)) return CUDA_ERROR_OUT_OF_MEMORY;
     const Blocking blocking(worker);
     Mirror* mirror = nullptr;
-    CUresult result = worker.mirrors.allocateManaged(call.size, worker.link.arena(),
-                                                     in.header().context, mirror);
+    CUresult result =
+        worker.mirrors.allocateManaged(call.size, worker.link.arena(), in.header().context, mirror);
     if (result != CUDA_SUCCESS) return result;
     result = worker.cohere(*mirror);
     if (result != CUDA_SUCCESS) {

@@ -17,7 +17,7 @@ namespace juice::worker {
 struct Mirror {
     uint64_t begin = 0;
     uint64_t size = 0;
-    uint32_t context = 0;    // it dies with this context
+    uint32_t context = 0;  // it dies with this context
     enum class Kind : uint8_t {
         pinned,      // cuMemHostAlloc
         registered,  // cuMemHostRegister

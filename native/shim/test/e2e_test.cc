@@ -197,6 +197,21 @@ TEST(Programs, ShareHostMemoryWithTheDeviceWhenEveryCallWaits) {
     expectHostMemoryShared({{"JUICE_STRICT", "1"}});
 }
 
+TEST(Programs, PrintWhatTheirKernelsPrint) {
+    Site site(softwareGpu());
+    const Ended ended = Program({JUICE_COHERENCE, kShim, "prints"}, site.socketPath()).wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(ended.out,
+              "program says 1\nkernel says 2\nprogram says 3\nkernel says 4\nprogram says 5\n"
+              "prints: right\n");
+}
+
+TEST(Programs, ReadWhyTheirKernelsFailed) {
+    Site site(softwareGpu());
+    const Ended ended = Program({JUICE_CONFORMANCE, kShim, "sticky"}, site.socketPath()).wait();
+    EXPECT_NE(ended.err.find("juice softgpu: error 700"), std::string::npos) << ended.err;
+}
+
 TEST(Programs, WithoutJuiceHaveNoDevice) {
     const Ended ended = manners("refused", "");
     EXPECT_EQ(ended.out, "attach: 100\nagain: 100\nalloc: 3\n");

@@ -1,6 +1,10 @@
 // Pinned memory with its mirrors, boxes, and copies between streams and contexts.
 #include <sys/mman.h>
 
+#include <map>
+#include <mutex>
+
+#include "native/link/delta.h"
 #include "native/worker/test/harness.h"
 
 namespace juice::worker::test {
@@ -110,6 +114,39 @@ TEST_F(CopiesTest, AWaitedMirroredCopyIsThereWhenItIsAnswered) {
         Op::cuMemcpyDtoHAsync_v2, custom::CopyOut{0, memory, bytes.size(), 2, 1, host, transfer});
     EXPECT_EQ(reply.head.result, CUDA_SUCCESS);
     EXPECT_EQ(landed, bytes);
+}
+
+TEST_F(CopiesTest, WhatTheGpuChangesInCoherentMemoryComesAsAPatchBeforeTheAnswer) {
+    std::map<uint64_t, uint64_t> words;  // as the client would see them
+    uint64_t watches = 0;
+    std::mutex mutex;
+    link->onPatch([&](uint64_t over, Bytes pieces) -> std::string {
+        const std::lock_guard lock(mutex);
+        watches = over;
+        Reader in(pieces);
+        for (delta::Piece piece; delta::next(in, piece);)
+            for (uint32_t i = 0; i < piece.words; ++i)
+                if (piece.masks[i] != 0) words[piece.address + 8 * i] = piece.value(i);
+        return in.ok() ? "" : "malformed";
+    });
+    const uint64_t host = hostAlloc(4096);
+    client->call(Op::juiceMirrorCohere, custom::MirrorCohere{host});
+    ASSERT_EQ(client->loadModule(kModule, kPtx), 1);
+    client->getFunction(kModule, kIncrement, "increment");
+    // The client's words, and then a kernel that adds one to each 32 bits of the first 1000.
+    Writer patch;
+    patch.put(host).put(uint32_t{2}).put(uint32_t{0}).put(uint8_t{0xff}).put(uint8_t{0x0f});
+    patch.put(uint64_t{0x0000'0010'0000'0020}).put(uint64_t{0xffff'ffff'0000'0030});
+    link->patch(patch.view());
+    client->launch(kIncrement, 4, 256, Writer().put(host).put(uint32_t{1000}));
+    client->post(Op::juiceWatch, custom::Watch{0});
+    EXPECT_EQ(client->synchronise(), CUDA_SUCCESS);
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(watches, 1u);
+    EXPECT_EQ(words.size(), 500u);
+    EXPECT_EQ(words[host], 0x0000'0011'0000'0021u);
+    EXPECT_EQ(words[host + 8], 0x0000'0001'0000'0031u);
+    EXPECT_EQ(words[host + 499 * 8], 0x0000'0001'0000'0001u);
 }
 
 TEST_F(CopiesTest, RegisteredPagesAreMirroredAtTheirOwnAddress) {

@@ -44,6 +44,33 @@ TEST_F(HostileTest, AnUnknownOpcodeEndsTheWorker) {
     expectViolation("9999");
 }
 
+TEST_F(HostileTest, AMalformedPatchEndsTheWorker) {
+    const uint8_t nonsense[5] = {1, 2, 3, 4, 5};
+    link->patch(nonsense);
+    expectViolation("a malformed patch");
+}
+
+TEST_F(HostileTest, APatchWritesNoMemoryButWhatIsCoherent) {
+    const Reply reply = client->call(Op::cuMemHostAlloc, custom::HostAlloc{4096, 0, 0});
+    const auto pinned = reply.reader().get<uint64_t>();
+    link->onPatch([](uint64_t, Bytes) { return std::string(); });
+    // Pinned memory that nobody has made coherent, the worker's code, and nothing at all.
+    for (const uint64_t address : {pinned, uint64_t{0x70000000}, uint64_t{8}, UINT64_MAX - 8191}) {
+        Writer patch;
+        patch.put(address & ~uint64_t{7}).put(uint32_t{1}).put(uint32_t{0}).put(uint8_t{0xff});
+        patch.put(uint64_t{0x4141414141414141});
+        link->patch(patch.view());
+    }
+    client->post(Op::juiceWatch, custom::Watch{16 + 999});  // no such stream
+    EXPECT_NE(link->call(static_cast<uint16_t>(Op::juiceMirrorCohere), 1, 1,
+                         Writer().put(pinned + 8).view())
+                  .head.result,
+              CUDA_SUCCESS);
+    const uint64_t device = client->alloc(8);
+    client->post(Op::cuMemcpyHtoDAsync_v2, custom::CopyIn{0, device, 8, 2, 0, pinned});
+    EXPECT_EQ(client->copyOut(device, 8), std::vector<uint8_t>(8, 0));
+}
+
 TEST_F(HostileTest, AnIdThatIsTakenEndsTheWorker) {
     client->makeStream(20);
     client->makeStream(20);

@@ -51,6 +51,6 @@ struct Check {
     const char* name;
     void (*run)();
 };
-extern const Check kFills[], kCopies[], kKernels[], kTalks[];
+extern const Check kFills[], kCopies[], kKernels[], kTalks[], kManaged[];
 
 }  // namespace juice::coherence_test

@@ -18,6 +18,8 @@ const char kPtx[] = R"(.version 7.0
 .address_size 64
 
 .visible .global .align 8 .u64 table;
+.extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 values);
+.global .align 1 .b8 sentence[16] = {107, 101, 114, 110, 101, 108, 32, 115, 97, 121, 115, 32, 37, 100, 10, 0};
 
 // data[i] += n, for i < count
 .visible .entry add(.param .u64 data, .param .u32 n, .param .u32 count)
@@ -119,7 +121,47 @@ next:
     @%p bra next;
     ret;
 }
+
+// Prints its parameter.
+.visible .entry say(.param .u32 value)
+{
+    .local .align 8 .b8 values[8];
+    .reg .u32 %r<3>;
+    .reg .u64 %rd<4>;
+    ld.param.u32 %r1, [value];
+    st.local.u32 [values], %r1;
+    mov.u64 %rd1, values;
+    cvta.local.u64 %rd1, %rd1;
+    mov.u64 %rd2, sentence;
+    cvta.global.u64 %rd2, %rd2;
+    {
+        .param .b64 format;
+        .param .b64 arguments;
+        .param .b32 result;
+        st.param.b64 [format], %rd2;
+        st.param.b64 [arguments], %rd1;
+        call.uni (result), vprintf, (format, arguments);
+        ld.param.b32 %r2, [result];
+    }
+    ret;
+}
 )";
+
+/// What kernels print comes out between what the program prints, as it happened.
+void kernelsPrint() {
+    std::printf("program says 1\n");
+    launch("say", 1, nullptr, 2u);
+    OK(cuCtxSynchronize());
+    std::printf("program says 3\n");
+    CUstream stream = nullptr;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch("say", 1, stream, 4u);
+    OK(cuStreamSynchronize(stream));
+    std::printf("program says 5\n");
+    OK(cuStreamDestroy_v2(stream));
+}
+
+constexpr Check kPrints[] = {{"prints", kernelsPrint}, {nullptr, nullptr}};
 
 void run(const Check* check, int count, char** wanted) {
     for (; check->name != nullptr; ++check) {
@@ -185,6 +227,7 @@ int main(int argc, char** argv) {
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
     OK(cuModuleLoadData(&module, kPtx));
-    for (const Check* checks : {kFills, kCopies, kKernels, kTalks}) run(checks, argc - 2, argv + 2);
+    for (const Check* checks : {kFills, kCopies, kKernels, kTalks, kManaged, kPrints})
+        run(checks, argc - 2, argv + 2);
     return failures == 0 ? 0 : 1;
 }
