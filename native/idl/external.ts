@@ -4,8 +4,14 @@ export const externalArea = area("external", "Memory and semaphores of other pro
   fn("CUresult cuIpcGetEventHandle(CUipcEventHandle* pHandle, CUevent event)", { class: "custom", mayBlock: true }),
   fn("CUresult cuIpcOpenEventHandle(CUevent* phEvent, CUipcEventHandle handle)", { class: "custom", mayBlock: true }),
   fn("CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr)", { class: "custom", mayBlock: true }),
-  fn("CUresult cuIpcOpenMemHandle(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags)", { class: "custom", mayBlock: true }),
-  fn("CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags)", { class: "custom", mayBlock: true }),
+  fn("CUresult cuIpcOpenMemHandle(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags)", {
+    class: "custom",
+    mayBlock: true
+  }),
+  fn("CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags)", {
+    class: "custom",
+    mayBlock: true
+  }),
   fn("CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)", { class: "custom", mayBlock: true }),
   fn(
     "CUresult cuImportExternalMemory(CUexternalMemory* extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* memHandleDesc)"

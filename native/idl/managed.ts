@@ -9,7 +9,9 @@ export const managedArea = area("managed", "Advice, prefetching and discarding o
     "CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)",
     { perThread: "ptsz", class: "local" }
   ),
-  fn("CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)", { class: "local" }),
+  fn("CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)", {
+    class: "local"
+  }),
   fn("CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)", {
     class: "local"
   }),
