@@ -183,7 +183,8 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int* version) {
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle) {
-    return withContextOr(handle, [](Context& context) {
+    return withContextOr(handle, [](Context& context) -> CUresult {
+        if (const CUresult refused = refuseSynchronize(context)) return refused;
         context.synchronize();
         return context.failure();
     });

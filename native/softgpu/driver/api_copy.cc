@@ -7,15 +7,21 @@ using namespace juice::softgpu;
 
 namespace {
 
-Side deviceSide(CUdeviceptr address) {
-    return {address, 0, 0, true};
+/// One side of a copy: what the entry point says of it.
+struct Operand {
+    CUmemorytype type;
+    uint64_t address;
+};
+
+Operand deviceSide(CUdeviceptr address) {
+    return {CU_MEMORYTYPE_DEVICE, address};
 }
-Side hostSide(const void* address) {
-    return {reinterpret_cast<uint64_t>(address), 0, 0, false};
+Operand hostSide(const void* address) {
+    return {CU_MEMORYTYPE_HOST, reinterpret_cast<uint64_t>(address)};
 }
 /// Of the generic copies, which find out.
-Side anySide(CUdeviceptr address) {
-    return {address, 0, 0, false};
+Operand anySide(CUdeviceptr address) {
+    return {CU_MEMORYTYPE_UNIFIED, address};
 }
 
 struct Order {
@@ -27,9 +33,25 @@ struct Order {
 constexpr DefaultStream kLegacy = DefaultStream::legacy;
 constexpr DefaultStream kPerThread = DefaultStream::perThread;
 
-CUresult linear(const Order& order, Side to, Side from, size_t size) {
-    return withStream(order.stream, order.meaning, [&](Stream& stream) {
-        return copy(stream, to, from, {size, 1, 1}, order.wait);
+CUresult linear(const Order& order, const Operand& to, const Operand& from, size_t size) {
+    return withCapturable(order.stream, order.meaning, [&](Stream& stream) {
+        CUDA_MEMCPY3D described{};
+        described.dstMemoryType = to.type;
+        described.srcMemoryType = from.type;
+        if (to.type == CU_MEMORYTYPE_HOST) {
+            described.dstHost = reinterpret_cast<void*>(to.address);
+        } else {
+            described.dstDevice = to.address;
+        }
+        if (from.type == CU_MEMORYTYPE_HOST) {
+            described.srcHost = reinterpret_cast<const void*>(from.address);
+        } else {
+            described.srcDevice = from.address;
+        }
+        described.WidthInBytes = size;
+        described.Height = 1;
+        described.Depth = 1;
+        return copy(stream, described, order.wait);
     });
 }
 

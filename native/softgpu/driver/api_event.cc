@@ -21,14 +21,13 @@ CUresult withEvent(CUevent handle, const Body& body) {
 }
 
 CUresult record(CUevent handle, CUstream stream, unsigned flags, DefaultStream meaning) {
-    return askStream(stream, meaning, [&](Stream& on) {
+    return askStream(stream, meaning, [&](Stream& on) -> CUresult {
         const auto event = find<Event>(handle);
         if (!event || &event->context() != &on.context()) return CUDA_ERROR_INVALID_HANDLE;
         if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        event->record(on);
-        return CUDA_SUCCESS;
+        return recordEvent(on, event, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
     });
 }
 
@@ -79,6 +78,7 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent handle, CUstream stream, unsigned i
 
 CUresult cuEventQuery(CUevent handle) {
     return withEvent(handle, [](Event& event) -> CUresult {
+        if (const CUresult refused = refuseQuestion(event)) return refused;
         const Fence last = event.last();
         return !last || last->done() ? event.context().failure() : CUDA_ERROR_NOT_READY;
     });
@@ -86,15 +86,17 @@ CUresult cuEventQuery(CUevent handle) {
 
 CUresult cuEventSynchronize(CUevent handle) {
     return withEvent(handle, [](Event& event) -> CUresult {
+        if (const CUresult refused = refuseQuestion(event)) return refused;
         if (const Fence last = event.last()) last->wait();
         return event.context().failure();
     });
 }
 
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent startHandle, CUevent endHandle) {
-    return withEvent(startHandle, [&](Event& start) {
+    return withEvent(startHandle, [&](Event& start) -> CUresult {
         const auto end = find<Event>(endHandle);
         if (!end || !start.timed() || !end->timed()) return CUDA_ERROR_INVALID_HANDLE;
+        if (start.captured() || end->captured()) return CUDA_ERROR_CAPTURED_EVENT;
         const Fence from = start.last();
         const Fence to = end->last();
         if (!from || !to || milliseconds == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -1,5 +1,5 @@
 // Launches of kernels.
-#include "native/gen/symbols.h"
+#include "native/softgpu/driver/capture.h"
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/launch.h"
 #include "native/softgpu/driver/module.h"
@@ -12,51 +12,28 @@ constexpr DefaultStream kLegacy = DefaultStream::legacy;
 constexpr DefaultStream kPerThread = DefaultStream::perThread;
 
 CUresult launchOn(CUstream handle, DefaultStream meaning, CUfunction function,
-                  const LaunchShape& shape, void** parameters, void** extra) {
-    return withStream(handle, meaning, [&](Stream& stream) -> CUresult {
-        const auto found = functionIn(stream.context(), function);
+                  const LaunchShape& shape, void** parameters, void** extra,
+                  LaunchAttributes attributes = {}) {
+    return withCapturable(handle, meaning, [&](Stream& stream) -> CUresult {
+        auto found = functionIn(stream.context(), function);
         if (!found) return CUDA_ERROR_INVALID_HANDLE;
-        return launch(stream, *found, shape, parameters, extra);
+        if (stream.priority() != 0 && isCapturing(stream)) {
+            CUlaunchAttributeValue priority{};
+            priority.priority = stream.priority();
+            attributes.try_emplace(CU_LAUNCH_ATTRIBUTE_PRIORITY, priority);
+        }
+        std::shared_ptr<KernelOperation> launch;
+        const CUresult failed = KernelOperation::make(
+            std::move(found), shape, std::move(attributes), parameters, extra, launch);
+        return failed != CUDA_SUCCESS ? failed : submit(stream, std::move(launch));
     });
 }
 
-/// Takes a launch's attributes into its shape. Hints that change no result are accepted; what would
-/// change one and is lacking here is refused by name.
-CUresult applyAttributes(const CUlaunchConfig& config, LaunchShape& shape) {
-    if (config.numAttrs > 0 && config.attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < config.numAttrs; ++i) {
-        const CUlaunchAttributeValue& value = config.attrs[i].value;
-        switch (config.attrs[i].id) {
-            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-                shape.cooperative = value.cooperative != 0;
-                break;
-            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-                shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-                break;
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-                return juice_unsupported("the launch attribute for programmatic events");
-            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-                return juice_unsupported("the launch attribute for completion events");
-            case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-                return juice_unsupported("the launch attribute for device-updatable nodes");
-            // Overlap with the kernel before is allowed by this one, not demanded.
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-            case CU_LAUNCH_ATTRIBUTE_IGNORE:
-            case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-            case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-            case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-            case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-            case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-            case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-            case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-                break;
-            default:
-                return CUDA_ERROR_INVALID_VALUE;
-        }
-    }
-    return CUDA_SUCCESS;
+/// The attribute that a cooperative launch has, for those who ask its node.
+LaunchAttributes cooperative() {
+    CUlaunchAttributeValue value{};
+    value.cooperative = 1;
+    return {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value}};
 }
 
 CUresult launchConfigured(const CUlaunchConfig* config, CUfunction function, void** parameters,
@@ -67,8 +44,14 @@ CUresult launchConfigured(const CUlaunchConfig* config, CUfunction function, voi
                       config->sharedMemBytes,
                       false,
                       {}};
-    if (const CUresult failed = applyAttributes(*config, shape)) return failed;
-    return launchOn(config->hStream, meaning, function, shape, parameters, extra);
+    if (config->numAttrs > 0 && config->attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    LaunchAttributes attributes;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        attributes[config->attrs[i].id] = config->attrs[i].value;
+    }
+    if (const CUresult failed = applyAttributes(attributes, shape)) return failed;
+    return launchOn(config->hStream, meaning, function, shape, parameters, extra,
+                    std::move(attributes));
 }
 
 }  // namespace
@@ -93,14 +76,14 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsi
                                    unsigned int blockZ, unsigned int shared, CUstream stream,
                                    void** parameters) {
     const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true, {}};
-    return launchOn(stream, kLegacy, function, shape, parameters, nullptr);
+    return launchOn(stream, kLegacy, function, shape, parameters, nullptr, cooperative());
 }
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int gridX, unsigned int gridY,
                                         unsigned int gridZ, unsigned int blockX,
                                         unsigned int blockY, unsigned int blockZ,
                                         unsigned int shared, CUstream stream, void** parameters) {
     const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, true, {}};
-    return launchOn(stream, kPerThread, function, shape, parameters, nullptr);
+    return launchOn(stream, kPerThread, function, shape, parameters, nullptr, cooperative());
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,

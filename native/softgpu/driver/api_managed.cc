@@ -279,7 +279,7 @@ CUresult rangeAttribute(void* data, size_t dataSize, CUmem_range_attribute attri
 }  // namespace
 
 CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t size, unsigned int flags) {
-    return withContext([&](Context& context) {
+    return withContextUncaptured([&](Context& context) {
         const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST;
         if (pointer == nullptr || !known) return CUDA_ERROR_INVALID_VALUE;
         uint64_t address = 0;

@@ -1,6 +1,7 @@
 // Memory: allocation, host memory.
 #include <sys/mman.h>
 
+#include "native/softgpu/driver/graph_memory.h"
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/memory.h"
 
@@ -63,7 +64,7 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t size) {
-    return withContext([&](Context& context) {
+    return withContextUncaptured([&](Context& context) {
         if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
         uint64_t address = 0;
         const CUresult result = space().allocate(context, size, MemoryKind::device, 0, address);
@@ -74,7 +75,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t size) {
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height,
                             unsigned int elementSize) {
-    return withContext([&](Context& context) {
+    return withContextUncaptured([&](Context& context) {
         if (pointer == nullptr || pitch == nullptr || width == 0 || height == 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -96,8 +97,12 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, s
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
-    return withContext([&](Context&) {
+    return withContextUncaptured([&](Context&) -> CUresult {
         if (pointer == 0) return CUDA_SUCCESS;
+        if (const auto allocation = GraphAllocation::find(pointer)) {
+            allocation->context().synchronize();
+            return allocation->free();
+        }
         return release(pointer, {MemoryKind::device, MemoryKind::managed});
     });
 }
@@ -115,7 +120,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr po
 // Host memory. Its device pointer is its address.
 
 CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
-    return withContext([&](Context& context) -> CUresult {
+    return withContextUncaptured([&](Context& context) -> CUresult {
         if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
         if (size == 0) {
             *pointer = nullptr;
@@ -135,14 +140,14 @@ CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
 }
 
 CUresult cuMemFreeHost(void* pointer) {
-    return withContext([&](Context&) {
+    return withContextUncaptured([&](Context&) {
         if (pointer == nullptr) return CUDA_SUCCESS;
         return release(addressOf(pointer), {MemoryKind::host});
     });
 }
 
 CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int flags) {
-    return withContext([&](Context& context) {
+    return withContextUncaptured([&](Context& context) {
         if (pointer == nullptr || size == 0 || (flags & ~kHostRegisterFlags) != 0 ||
             addressOf(pointer) > UINT64_MAX - size) {
             return CUDA_ERROR_INVALID_VALUE;
@@ -166,7 +171,7 @@ CUresult cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
 }
 
 CUresult cuMemHostUnregister(void* pointer) {
-    return withContext([&](Context&) -> CUresult {
+    return withContextUncaptured([&](Context&) -> CUresult {
         const auto found = space().find(addressOf(pointer));
         if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
         if (!found) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

@@ -24,7 +24,7 @@ CUresult loadModule(CUmodule* out, JitLog* log, Context& context, const std::str
 /// From an image's bytes or file, whichever `read` reads.
 template <typename Read>
 CUresult loadModule(CUmodule* out, const void* image, JitLog* log, const Read& read) {
-    return withContext([&](Context& context) -> CUresult {
+    return withContextUncaptured([&](Context& context) -> CUresult {
         if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::string ptx;
         if (const CUresult failed = read(ptx)) return failed;
@@ -93,6 +93,7 @@ CUresult cuModuleLoad(CUmodule* out, const char* path) {
 
 CUresult cuModuleUnload(CUmodule handle) {
     return withModule(handle, [](Module& module) -> CUresult {
+        if (const CUresult refused = refuseUnsafe()) return refused;
         // A library's module goes with its library.
         if (module.library() != nullptr) return CUDA_ERROR_NOT_PERMITTED;
         module.context().synchronize();

@@ -1,4 +1,6 @@
 // Memory pools and allocation in stream order.
+#include "native/softgpu/driver/device.h"
+#include "native/softgpu/driver/graph_memory.h"
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/memory.h"
 #include "native/softgpu/driver/pool.h"
@@ -22,11 +24,24 @@ CUresult withPool(CUmemoryPool handle, const Body& body) {
     });
 }
 
+/// A node that allocates in place of the allocation.
+CUresult captureAllocation(Stream& stream, const MemoryPool& pool, size_t size,
+                           CUdeviceptr* pointer) {
+    CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+    parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    parameters.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool.device().ordinal()};
+    parameters.bytesize = size;
+    std::shared_ptr<AllocOperation> made;
+    if (const CUresult failed = AllocOperation::make(parameters, made)) return failed;
+    *pointer = parameters.dptr;
+    return submit(stream, std::move(made));
+}
+
 /// The address is known at once; that earlier work of the stream has ended when it is used is the
 /// program's to see to, as always.
 CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstream stream,
                   DefaultStream meaning) {
-    return withStream(stream, meaning, [&](Stream& on) -> CUresult {
+    return withCapturable(stream, meaning, [&](Stream& on) -> CUresult {
         if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
         Context& context = on.context();
         const auto pool =
@@ -36,6 +51,7 @@ CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstre
             *pointer = 0;
             return CUDA_SUCCESS;
         }
+        if (isCapturing(on)) return captureAllocation(on, *pool, size, pointer);
         uint64_t address = 0;
         const CUresult result = AddressSpace::instance().allocate(context, size, MemoryKind::device,
                                                                   0, address, pool.get());
@@ -45,9 +61,20 @@ CUresult allocate(CUdeviceptr* pointer, size_t size, CUmemoryPool handle, CUstre
     });
 }
 
+CUresult captureFree(Stream& stream, CUdeviceptr pointer) {
+    const std::lock_guard lock(graphLock());
+    Graph* const graph = capturedGraph(stream);
+    if (graph == nullptr) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    std::shared_ptr<FreeOperation> made;
+    if (const CUresult failed = FreeOperation::make(*graph, pointer, made)) return failed;
+    return submit(stream, std::move(made));
+}
+
 CUresult free(CUdeviceptr pointer, CUstream stream, DefaultStream meaning) {
-    return withStream(stream, meaning, [&](Stream& on) {
+    return withCapturable(stream, meaning, [&](Stream& on) -> CUresult {
         if (pointer == 0) return CUDA_SUCCESS;
+        if (isCapturing(on)) return captureFree(on, pointer);
+        if (const auto allocation = GraphAllocation::find(pointer)) return allocation->free();
         if (!AddressSpace::instance().startFree(pointer)) return CUDA_ERROR_INVALID_VALUE;
         const auto give = [pointer] {
             AddressSpace::instance().release(pointer, {MemoryKind::device});

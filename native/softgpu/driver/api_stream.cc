@@ -30,44 +30,43 @@ CUstream handleOf(Stream& stream) {
     return reinterpret_cast<CUstream>(&stream);
 }
 
+/// A captured stream has no state that could be asked for, and others only where the thread may.
+CUresult refuseWaiting(Stream& stream) {
+    const CUresult refused = refuseCaptured(stream);
+    return refused != CUDA_SUCCESS ? refused : refuseUnsafe();
+}
+
 CUresult query(CUstream handle, DefaultStream meaning) {
     return askStream(handle, meaning, [](Stream& stream) -> CUresult {
+        if (const CUresult refused = refuseWaiting(stream)) return refused;
         return stream.idle() ? stream.context().failure() : CUDA_ERROR_NOT_READY;
     });
 }
 
 CUresult synchronize(CUstream handle, DefaultStream meaning) {
     return askStream(handle, meaning, [](Stream& stream) -> CUresult {
+        if (const CUresult refused = refuseWaiting(stream)) return refused;
         stream.synchronize();
         return stream.context().failure();
     });
 }
 
-CUresult waitEvent(CUstream handle, CUevent event, unsigned flags, DefaultStream meaning) {
-    return withStream(handle, meaning, [&](Stream& stream) {
+CUresult wait(CUstream handle, CUevent event, unsigned flags, DefaultStream meaning) {
+    return withAnyStream(handle, meaning, [&](Stream& stream) -> CUresult {
         const auto waited = find<Event>(event);
         if (!waited) return CUDA_ERROR_INVALID_HANDLE;
         if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (Fence fence = waited->last()) stream.submit({{}, {std::move(fence)}, false});
-        return CUDA_SUCCESS;
+        return waitEvent(stream, waited, (flags & CU_EVENT_WAIT_EXTERNAL) != 0);
     });
 }
 
-/// Runs a function of the program, in which it may not call CUDA.
-template <typename Function>
-void callHost(const Function& function) {
-    insideHostFunction() = true;
-    function();
-    insideHostFunction() = false;
-}
-
 CUresult hostFunction(CUstream handle, CUhostFn function, void* data, DefaultStream meaning) {
-    return withStream(handle, meaning, [&](Stream& stream) {
+    return withCapturable(handle, meaning, [&](Stream& stream) -> CUresult {
         if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        stream.submit({[=] { callHost([&] { function(data); }); }, {}, false});
-        return CUDA_SUCCESS;
+        return submit(stream,
+                      std::make_shared<HostOperation>(CUDA_HOST_NODE_PARAMS{function, data}));
     });
 }
 
@@ -136,6 +135,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
     return withContext([&](Context&) {
         const auto stream = Registry<Stream>::instance().take(handle);
         if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+        captureForgets(*stream);
         stream->context().closeStream(*stream);
         return CUDA_SUCCESS;
     });
@@ -159,10 +159,10 @@ CUresult cuStreamSynchronize_ptsz(CUstream handle) {
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags) {
-    return waitEvent(handle, event, flags, kLegacy);
+    return wait(handle, event, flags, kLegacy);
 }
 CUresult cuStreamWaitEvent_ptsz(CUstream handle, CUevent event, unsigned int flags) {
-    return waitEvent(handle, event, flags, kPerThread);
+    return wait(handle, event, flags, kPerThread);
 }
 
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {

@@ -34,7 +34,7 @@ CUstreamAttrValue initial(const Stream& stream, CUstreamAttrID attribute) {
 
 CUresult get(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value,
              DefaultStream meaning) {
-    return withStream(handle, meaning, [&](Stream& stream) {
+    return withAnyStream(handle, meaning, [&](Stream& stream) {
         if (value == nullptr || !known(attribute)) return CUDA_ERROR_INVALID_VALUE;
         *value = stream.attribute(attribute).value_or(initial(stream, attribute));
         return CUDA_SUCCESS;
@@ -43,7 +43,7 @@ CUresult get(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value
 
 CUresult set(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value,
              DefaultStream meaning) {
-    return withStream(handle, meaning, [&](Stream& stream) {
+    return withAnyStream(handle, meaning, [&](Stream& stream) {
         if (value == nullptr || !known(attribute)) return CUDA_ERROR_INVALID_VALUE;
         stream.setAttribute(attribute, *value);
         return CUDA_SUCCESS;
@@ -51,8 +51,8 @@ CUresult set(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue*
 }
 
 CUresult copyAttributes(CUstream to, CUstream from, DefaultStream meaning) {
-    return withStream(to, meaning, [&](Stream& target) -> CUresult {
-        return withStream(from, meaning, [&](Stream& source) {
+    return withAnyStream(to, meaning, [&](Stream& target) -> CUresult {
+        return withAnyStream(from, meaning, [&](Stream& source) {
             if (&target != &source) target.copyAttributes(source);
             return CUDA_SUCCESS;
         });

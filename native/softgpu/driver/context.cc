@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "native/softgpu/driver/capture.h"
 #include "native/softgpu/driver/device.h"
 #include "native/softgpu/driver/event.h"
 #include "native/softgpu/driver/memory.h"
@@ -78,6 +79,7 @@ bool Context::release() {
 void Context::reset() {
     const std::lock_guard<std::recursive_mutex> lock(life_);
     if (!active()) return;
+    captureForgets(*this);
     const auto limit = std::chrono::steady_clock::now() + kGrace;
     for (const Fence& fence : tails()) {
         if (!fence->waitUntil(limit)) cancelled_ = true;

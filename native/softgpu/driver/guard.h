@@ -5,6 +5,7 @@
 #include <new>
 
 #include "native/gen/cuda_api.h"
+#include "native/softgpu/driver/capture.h"
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
 #include "native/softgpu/driver/registry.h"
@@ -86,15 +87,42 @@ enum class DefaultStream : uint8_t { legacy, perThread };
 /// The stream behind a handle, in its own context; null for an invalid one (400).
 std::shared_ptr<Stream> streamOf(Context& current, CUstream handle, DefaultStream meaning);
 
-/// For entry points about a stream: `body(stream)`. The stream's context may be another one than
-/// the current.
+/// For entry points whose effect no capture would notice: they are refused while one objects.
 template <typename Body>
-CUresult withStream(CUstream handle, DefaultStream meaning, const Body& body) {
+CUresult withContextUncaptured(const Body& body) {
+    return withContext([&](Context& context) -> CUresult {
+        const CUresult refused = refuseUnsafe();
+        return refused != CUDA_SUCCESS ? refused : body(context);
+    });
+}
+
+/// What withStream and withCapturable share: `body(stream)` in whatever state of capture.
+template <typename Body>
+CUresult withAnyStream(CUstream handle, DefaultStream meaning, const Body& body) {
     return withContext([&](Context& current) -> CUresult {
         const auto stream = streamOf(current, handle, meaning);
         if (!stream) return CUDA_ERROR_INVALID_HANDLE;
         if (const CUresult failed = usable(stream->context())) return failed;
         return body(*stream);
+    });
+}
+
+/// For entry points that give work to a stream which cannot be captured: `body(stream)`. The
+/// stream's context may be another one than the current.
+template <typename Body>
+CUresult withStream(CUstream handle, DefaultStream meaning, const Body& body) {
+    return withAnyStream(handle, meaning, [&](Stream& stream) -> CUresult {
+        const CUresult refused = refuseCaptured(stream);
+        return refused != CUDA_SUCCESS ? refused : body(stream);
+    });
+}
+
+/// The same for entry points whose work can be captured: all of it must go through submit().
+template <typename Body>
+CUresult withCapturable(CUstream handle, DefaultStream meaning, const Body& body) {
+    return withAnyStream(handle, meaning, [&](Stream& stream) -> CUresult {
+        const CUresult refused = refuseUse(stream);
+        return refused != CUDA_SUCCESS ? refused : body(stream);
     });
 }
 
@@ -104,7 +132,7 @@ template <typename Body>
 CUresult askStream(CUstream handle, DefaultStream meaning, const Body& body) {
     const auto value = reinterpret_cast<uintptr_t>(handle);
     const bool isDefault = value <= reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD);
-    if (isDefault) return withStream(handle, meaning, body);
+    if (isDefault) return withAnyStream(handle, meaning, body);
     return withDriver([&]() -> CUresult {
         const auto stream = find<Stream>(handle);
         if (!stream) return CUDA_ERROR_INVALID_HANDLE;

@@ -8,7 +8,8 @@
 #include "native/gen/symbols.h"
 #include "native/softgpu/driver/context.h"
 #include "native/softgpu/driver/device.h"
-#include "native/softgpu/driver/memory.h"
+#include "native/softgpu/driver/own_memory.h"
+#include "native/softgpu/driver/registry.h"
 
 namespace juice::softgpu {
 namespace {
@@ -104,27 +105,8 @@ CUresult packExtra(const Kernel& kernel, void* const* extra, std::vector<uint8_t
     return CUDA_SUCCESS;
 }
 
-/// Memory for the barrier of one cooperative launch.
-class GridWorkspace {
-  public:
-    explicit GridWorkspace(Context& context) {
-        result_ =
-            AddressSpace::instance().allocate(context, kBytes, MemoryKind::device, 0, address_);
-        if (address_ != 0) std::memset(reinterpret_cast<void*>(address_), 0, kBytes);
-    }
-    ~GridWorkspace() {
-        if (address_ != 0) AddressSpace::instance().release(address_, {MemoryKind::device});
-    }
-    GridWorkspace(const GridWorkspace&) = delete;
-    GridWorkspace& operator=(const GridWorkspace&) = delete;
-    CUresult result() const { return result_; }
-    uint64_t address() const { return address_; }
-
-  private:
-    static constexpr size_t kBytes = 8;
-    CUresult result_;
-    uint64_t address_ = 0;
-};
+/// Bytes for the barrier of one cooperative launch.
+constexpr size_t kGridWorkspace = 8;
 
 void execute(const Launch& wanted, Context& context) {
     const LaunchResult result = juice::softgpu::run(wanted);
@@ -149,43 +131,129 @@ int activeBlocks(const Function& function, unsigned threads, size_t dynamicShare
     return static_cast<int>(std::min({byThreads, byShared, size_t{kBlocksPerMultiprocessor}}));
 }
 
-CUresult launch(Stream& stream, const Function& function, const LaunchShape& shape,
-                void* const* parameters, void* const* extra) {
-    Context& context = stream.context();
-    if (&function.context() != &context) return CUDA_ERROR_INVALID_HANDLE;
-    if (const CUresult failed = checkShape(function, shape)) return failed;
-    if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+CUresult applyAttributes(const LaunchAttributes& attributes, LaunchShape& shape) {
+    for (const auto& [id, value] : attributes) {
+        switch (id) {
+            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+                shape.cooperative = value.cooperative != 0;
+                break;
+            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+                shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+                break;
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+                return juice_unsupported("the launch attribute for programmatic events");
+            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+                return juice_unsupported("the launch attribute for completion events");
+            case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+                if (value.deviceUpdatableKernelNode.deviceUpdatable == 0) break;
+                return juice_unsupported("the launch attribute for device-updatable nodes");
+            // Overlap with the kernel before is allowed by this one, not demanded.
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+            case CU_LAUNCH_ATTRIBUTE_IGNORE:
+            case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+            case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+            case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+            case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+            case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+            case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+            case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+                break;
+            default:
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
 
+KernelOperation::KernelOperation(std::shared_ptr<Function> function, const LaunchShape& shape,
+                                 LaunchAttributes attributes)
+    : function_(std::move(function)),
+      context_(function_->context()),
+      shape_(shape),
+      attributes_(std::move(attributes)) {}
+
+CUresult KernelOperation::make(std::shared_ptr<Function> function, const LaunchShape& shape,
+                               LaunchAttributes attributes, void* const* parameters,
+                               void* const* extra, std::shared_ptr<KernelOperation>& made) {
+    if (const CUresult failed = checkShape(*function, shape)) return failed;
+    if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (shape.cooperative && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const Kernel& kernel = function->kernel;
+    std::shared_ptr<KernelOperation> launch(
+        new KernelOperation(std::move(function), shape, std::move(attributes)));
+    auto& packed = launch->packed_;
+    CUresult result = CUDA_SUCCESS;
+    if (extra != nullptr) {
+        result = packExtra(kernel, extra, packed);
+        launch->packedSize_ = packed.size();
+        launch->extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed.data(),
+                          CU_LAUNCH_PARAM_BUFFER_SIZE, &launch->packedSize_, CU_LAUNCH_PARAM_END};
+    } else if (parameters != nullptr) {
+        result = packParameters(kernel, parameters, packed);
+        for (const ParamInfo& info : kernel.params) {
+            launch->pointers_.push_back(packed.data() + info.offset);
+        }
+    } else if (!kernel.params.empty()) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) made = std::move(launch);
+    return result;
+}
+
+CUresult KernelOperation::with(LaunchAttributes attributes,
+                               std::shared_ptr<KernelOperation>& made) const {
+    // A function of a module that is gone can still run here, but not be asked.
+    if (!find<Function>(function_.get())) return CUDA_ERROR_INVALID_HANDLE;
+    LaunchShape shape = shape_;
+    shape.cooperative = false;
+    shape.cluster = {};
+    if (const CUresult failed = applyAttributes(attributes, shape)) return failed;
+    return make(function_, shape, std::move(attributes),
+                pointers_.empty() ? nullptr : pointers_.data(),
+                extra_.empty() ? nullptr : extra_.data(), made);
+}
+
+CUresult KernelOperation::with(CUlaunchAttributeID id, const CUlaunchAttributeValue& value,
+                               std::shared_ptr<KernelOperation>& made) const {
+    LaunchAttributes changed = attributes_;
+    changed[id] = value;
+    return with(std::move(changed), made);
+}
+
+CUresult KernelOperation::attribute(CUlaunchAttributeID id, CUlaunchAttributeValue& value) const {
+    LaunchShape ignored;
+    CUlaunchAttributeValue otherwise{};
+    if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) otherwise.memSyncDomainMap.remote = 1;
+    if (applyAttributes({{id, otherwise}}, ignored) != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto found = attributes_.find(id);
+    value = found == attributes_.end() ? otherwise : found->second;
+    return CUDA_SUCCESS;
+}
+
+void KernelOperation::run() const {
     Launch wanted;
-    wanted.kernel = &function.kernel;
-    wanted.grid = shape.grid;
-    wanted.block = shape.block;
-    wanted.dynamicShared = shape.dynamicShared;
-    wanted.memory = &context;
+    wanted.kernel = &function_->kernel;
+    wanted.grid = shape_.grid;
+    wanted.block = shape_.block;
+    wanted.dynamicShared = shape_.dynamicShared;
+    wanted.params = packed_;
+    wanted.memory = &context_;
     static const std::chrono::milliseconds limit = watchdog(environment());
     wanted.watchdog = limit;
-    wanted.cancel[0] = context.device().cancelled();
-    wanted.cancel[1] = context.cancelled();
-    CUresult packed = CUDA_SUCCESS;
-    if (extra != nullptr) {
-        packed = packExtra(function.kernel, extra, wanted.params);
-    } else if (parameters != nullptr) {
-        packed = packParameters(function.kernel, parameters, wanted.params);
-    } else if (!function.kernel.params.empty()) {
-        packed = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (packed != CUDA_SUCCESS) return packed;
-    std::shared_ptr<GridWorkspace> workspace;
-    if (shape.cooperative) {
-        workspace = std::make_shared<GridWorkspace>(context);
-        if (workspace->result() != CUDA_SUCCESS) return workspace->result();
-        wanted.gridWorkspace = workspace->address();
-    }
-    stream.submit({[wanted = std::move(wanted), program = function.code.program, workspace,
-                    &context] { execute(wanted, context); },
-                   {},
-                   false});
-    return CUDA_SUCCESS;
+    wanted.cancel[0] = context_.device().cancelled();
+    wanted.cancel[1] = context_.cancelled();
+    if (!shape_.cooperative) return execute(wanted, context_);
+    // Host memory is not charged to the device: a launch that was accepted does not find too
+    // little.
+    const OwnMemory workspace(context_, kGridWorkspace, MemoryKind::host);
+    if (workspace.result() != CUDA_SUCCESS) return context_.device().fail(workspace.result());
+    std::memset(reinterpret_cast<void*>(workspace.address()), 0, kGridWorkspace);
+    wanted.gridWorkspace = workspace.address();
+    execute(wanted, context_);
 }
 
 }  // namespace juice::softgpu

@@ -106,6 +106,19 @@ void freeLoop(Exec& x, const Instr& in, uint32_t m) {
     }
 }
 
+/// void cudaGraphSetConditional(u64 handle, u32 value): formals at 0 and 8. The handle is the
+/// address of the value.
+void setConditionalLoop(Exec& x, const Instr& in, uint32_t m) {
+    for (; m != 0; m &= m - 1) {
+        auto lane = static_cast<unsigned>(std::countr_zero(m));
+        const uint8_t* arguments = argumentsOf(x, in, lane);
+        auto value = argument<uint32_t>(arguments, 8);
+        uint8_t* to = reachGeneric(x, lane, argument<uint64_t>(arguments, 0), sizeof value);
+        if (to == nullptr) return x.fail(719, lane, in, "no conditional handle of a graph");
+        std::memcpy(to, &value, sizeof value);
+    }
+}
+
 }  // namespace
 
 Handler findBuiltin(std::string_view name) {
@@ -113,6 +126,7 @@ Handler findBuiltin(std::string_view name) {
     if (name == "__assertfail") return assertLoop;
     if (name == "malloc") return mallocLoop;
     if (name == "free") return freeLoop;
+    if (name == "cudaGraphSetConditional") return setConditionalLoop;
     return nullptr;
 }
 

@@ -1,5 +1,5 @@
-// Functions that the CUDA runtime of the device provides to kernels: vprintf, __assertfail,
-// malloc and free.
+// Functions that the CUDA runtime of the device provides to kernels: vprintf, __assertfail, malloc,
+// free and cudaGraphSetConditional.
 #pragma once
 
 #include <string_view>

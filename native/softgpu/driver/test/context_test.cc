@@ -223,12 +223,11 @@ TEST_F(Contexts, AreOfNoUseInAForkedChild) {
 
 TEST_F(Contexts, NameAnEntryPointThatIsNotSupportedOnce) {
     SOFTWARE_GPU_ONLY();
-    CUgraph graph = nullptr;
     testing::internal::CaptureStderr();
-    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(cuGraphicsUnregisterResource(nullptr), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(cuGraphicsUnregisterResource(nullptr), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "juice softgpu: cuGraphCreate is not supported\n");
+              "juice softgpu: cuGraphicsUnregisterResource is not supported\n");
 }
 
 TEST_F(Contexts, ResolveEntryPointsByNameAndVersionToTheirOwn) {

@@ -84,24 +84,5 @@ TEST_F(Linker, MakesOnePtxIntoAnImage) {
     EXPECT_EQ(cuLinkDestroy(state), CUDA_ERROR_INVALID_HANDLE);
 }
 
-using Captures = DriverTest;
-
-TEST_F(Captures, AreNeverUnderWay) {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    unsigned long long id = 42;
-    EXPECT_OK(
-        cuStreamGetCaptureInfo_v3(stream(), &status, &id, nullptr, nullptr, nullptr, nullptr));
-    EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
-    EXPECT_EQ(id, 42U);
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    EXPECT_OK(cuThreadExchangeStreamCaptureMode(&mode));
-    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
-    EXPECT_OK(cuThreadExchangeStreamCaptureMode(&mode));
-    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
-    if (!isSoftwareGpu()) return;
-    EXPECT_EQ(cuStreamBeginCapture_v2(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL),
-              CUDA_ERROR_NOT_SUPPORTED);
-}
-
 }  // namespace
 }  // namespace juice::softgpu
