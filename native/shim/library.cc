@@ -3,6 +3,7 @@
 
 #include "native/gen/cuda_api.h"
 #include "native/shim/attributes.h"
+#include "native/shim/context.h"
 #include "native/shim/image_load.h"
 
 namespace juice::shim {
@@ -78,7 +79,14 @@ CUresult kernelOf(Library& library, Code& code, bool wanted, CUkernel& out) {
 
 CUresult global(Op op, CUdeviceptr* dptr, size_t* bytes, CUlibrary handle, const char* name) {
     Context* context = nullptr;
-    if (const CUresult result = enter(context)) return result;
+    if (op == Op::cuLibraryGetManaged && thread().current() == nullptr) {
+        // Managed variables are the library's, in every context alike.
+        if (const CUresult result = enterContextless()) return result;
+        context = primaryContext(0);
+        if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    } else if (const CUresult result = enter(context)) {
+        return result;
+    }
     Library* library = nullptr;
     if (const CUresult result = getLibrary(handle, library)) return result;
     std::unique_lock lock(library->mutex);

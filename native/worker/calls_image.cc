@@ -114,9 +114,10 @@ CUresult child(Incoming& in, ObjectKind parentKind, ObjectKind childKind, bool n
     return CUDA_SUCCESS;
 }
 
-/// `get(parent, name, &address, &size)`
+/// `get(parent, name, &address, &size)`. `surelyManaged`: what is found surely is; else the driver
+/// is asked, which takes a context.
 template <typename Get>
-CUresult global(Incoming& in, ObjectKind parentKind, Get get) {
+CUresult global(Incoming& in, ObjectKind parentKind, Get get, bool surelyManaged = false) {
     const auto call = custom::get<custom::GlobalOf>(in.reader());
     const std::string name(in.reader().text());
     void* const parent = in.object(parentKind, call.parent);
@@ -125,9 +126,10 @@ CUresult global(Incoming& in, ObjectKind parentKind, Get get) {
     size_t size = 0;
     const CUresult result = get(parent, name.c_str(), &address, &size);
     if (result != CUDA_SUCCESS) return result;
-    unsigned managed = 0;
+    unsigned managed = surelyManaged;
     const auto ask = in.driver().cuPointerGetAttribute;
-    if (ask == nullptr || ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
+    if (!surelyManaged &&
+        (ask == nullptr || ask(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS))
         managed = 0;
     if (managed != 0 &&
         in.worker().mirrors.adopt(address, size, call.parent, in.header().context) == nullptr)
@@ -283,11 +285,13 @@ CUresult custom_cuLibraryGetGlobal(Incoming& in) {
 
 CUresult custom_cuLibraryGetManaged(Incoming& in) {
     if (in.driver().cuLibraryGetManaged == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-    return global(in, ObjectKind::library,
-                  [&](void* parent, const char* name, CUdeviceptr* address, size_t* size) {
-                      return in.driver().cuLibraryGetManaged(address, size,
-                                                             static_cast<CUlibrary>(parent), name);
-                  });
+    return global(
+        in, ObjectKind::library,
+        [&](void* parent, const char* name, CUdeviceptr* address, size_t* size) {
+            return in.driver().cuLibraryGetManaged(address, size, static_cast<CUlibrary>(parent),
+                                                   name);
+        },
+        true);
 }
 
 CUresult custom_juiceFunctionInfo(Incoming& in) {
