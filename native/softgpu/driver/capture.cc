@@ -61,13 +61,21 @@ struct Captures {
         byStream[&stream] = capture;
         capture->members[&stream].dependencies = std::move(dependencies);
     }
-    void end(const std::shared_ptr<Capture>& capture) {
+    /// The capture lets its graph go: events that were recorded in it may remember it for long.
+    std::shared_ptr<Graph> end(const std::shared_ptr<Capture>& capture) {
         for (const auto& member : capture->members) byStream.erase(member.first);
         capture->members.clear();
         capture->ended = true;
         capture->graph->underCapture = false;
         all.erase(capture);
         count = all.size();
+        return std::move(capture->graph);
+    }
+    /// Nobody can end it as it should be.
+    void abandon(const std::shared_ptr<Capture>& capture) {
+        capture->valid = false;
+        const auto graph = end(capture);
+        if (!capture->given) graph->retire();
     }
 };
 
@@ -347,11 +355,9 @@ CUresult endCapture(Stream& stream, CUgraph* graph) {
     } else if (!joined(*capture)) {
         result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     }
-    captures().end(capture);
-    if (graph != nullptr) {
-        *graph = result == CUDA_SUCCESS ? handleOf(*capture->graph) : nullptr;
-    }
-    if (result != CUDA_SUCCESS && !capture->given) capture->graph->retire();
+    const auto captured = captures().end(capture);
+    if (graph != nullptr) *graph = result == CUDA_SUCCESS ? handleOf(*captured) : nullptr;
+    if (result != CUDA_SUCCESS && !capture->given) captured->retire();
     return result;
 }
 
@@ -413,13 +419,7 @@ void captureForgets(const Stream& stream) {
     const std::lock_guard lock(graphLock());
     const auto capture = captureOf(stream);
     if (!capture) return;
-    if (capture->origin == &stream) {
-        // Nobody can end it any more.
-        capture->valid = false;
-        captures().end(capture);
-        if (!capture->given) capture->graph->retire();
-        return;
-    }
+    if (capture->origin == &stream) return captures().abandon(capture);
     const auto member = capture->members.find(const_cast<Stream*>(&stream));
     addDependencies(capture->left, member->second.dependencies);
     capture->members.erase(member);
@@ -430,10 +430,7 @@ void captureForgets(const Context& context) {
     const std::lock_guard lock(graphLock());
     const auto all = captures().all;
     for (const auto& capture : all) {
-        if (!capture->touches(context)) continue;
-        capture->valid = false;
-        captures().end(capture);
-        if (!capture->given) capture->graph->retire();
+        if (capture->touches(context)) captures().abandon(capture);
     }
 }
 

@@ -172,7 +172,11 @@ KernelOperation::KernelOperation(std::shared_ptr<Function> function, const Launc
     : function_(std::move(function)),
       context_(function_->context()),
       shape_(shape),
-      attributes_(std::move(attributes)) {}
+      attributes_(std::move(attributes)) {
+    if (const Library* const library = function_->module.library()) {
+        libraryKernel_ = reinterpret_cast<CUkernel>(library->kernel(function_->kernel.name));
+    }
+}
 
 CUresult KernelOperation::make(std::shared_ptr<Function> function, const LaunchShape& shape,
                                LaunchAttributes attributes, void* const* parameters,

@@ -40,6 +40,8 @@ class KernelOperation : public Operation {
     CUgraphNodeType type() const override { return CU_GRAPH_NODE_TYPE_KERNEL; }
     Context* context() const override { return &context_; }
     CUfunction function() const { return reinterpret_cast<CUfunction>(function_.get()); }
+    /// The library's kernel that the function is of; null for a plain module's.
+    CUkernel libraryKernel() const { return libraryKernel_; }
     const std::string& name() const { return function_->kernel.name; }
     const LaunchShape& shape() const { return shape_; }
     const LaunchAttributes& attributes() const { return attributes_; }
@@ -58,6 +60,7 @@ class KernelOperation : public Operation {
 
     std::shared_ptr<Function> function_;
     Context& context_;  // the function's; its module may be gone when this runs
+    CUkernel libraryKernel_ = nullptr;
     LaunchShape shape_;
     LaunchAttributes attributes_;
     std::vector<uint8_t> packed_;

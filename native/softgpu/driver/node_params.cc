@@ -151,8 +151,8 @@ CUDA_KERNEL_NODE_PARAMS parametersOf(const KernelOperation& kernel) {
             static_cast<unsigned>(shape.dynamicShared),
             kernel.parameters(),
             kernel.extra(),
-            nullptr,
-            nullptr};
+            kernel.libraryKernel(),
+            kernel.libraryKernel() == nullptr ? nullptr : handleOf(*kernel.context())};
 }
 
 CUDA_KERNEL_NODE_PARAMS widened(const CUDA_KERNEL_NODE_PARAMS_v1& p) {
