@@ -92,6 +92,57 @@ struct AddHalfPair {
     }
 };
 
+/// min and max of halves: the number wins over a NaN.
+template <bool Brain, bool Greatest>
+struct ExtremeHalf {
+    static uint16_t next(uint16_t old, uint16_t b, uint16_t) {
+        float p = Half<Brain>::widen(old), q = Half<Brain>::widen(b);
+        if (p != p) return q != q ? 0x7fff : b;
+        if (q != q) return old;
+        bool first = p == q ? std::signbit(p) != Greatest : (p < q) != Greatest;
+        return first ? old : b;
+    }
+};
+template <bool Brain, bool Greatest>
+struct ExtremeHalfPair {
+    static uint32_t next(uint32_t old, uint32_t b, uint32_t) {
+        using One = ExtremeHalf<Brain, Greatest>;
+        auto low = One::next(static_cast<uint16_t>(old), static_cast<uint16_t>(b), 0);
+        return static_cast<uint32_t>(One::next(old >> 16, b >> 16, 0)) << 16 | low;
+    }
+};
+
+#ifdef __x86_64__
+__attribute__((target("cx16")))
+#endif
+Wide128
+swapIf(Wide128* place, Wide128 expected, Wide128 wanted) {
+    return __sync_val_compare_and_swap(place, expected, wanted);
+}
+
+/// Words of 128 bits: exch, or cas where there is a third operand.
+void wideLoop(Exec& x, const Instr& in, uint32_t m) {
+    uint8_t* at[kLanes];
+    if (!reach(x, in, m, sizeof(Wide128), at)) return;
+    auto* d = x.to<Wide128>(in.dst);
+    const auto* b = x.from<Wide128>(in.b);
+    const auto* c = in.c == kNoRef ? nullptr : x.from<Wide128>(in.c);
+    eachLane(m, [&](unsigned i) {
+        auto* place = reinterpret_cast<Wide128*>(at[i]);
+        if (c != nullptr) {
+            d[i] = swapIf(place, b[i], c[i]);
+            return;
+        }
+        Wide128 wanted = b[i], seen = 0;
+        for (;;) {
+            Wide128 old = swapIf(place, seen, wanted);
+            if (old == seen) break;
+            seen = old;
+        }
+        d[i] = seen;
+    });
+}
+
 template <class T, class Op>
 T apply(T* place, T b, T c) {
     T old = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -168,7 +219,24 @@ Handler addHandlerOf(Type type, Space space) {
     }
 }
 
+template <bool Greatest>
+Handler extremeHandler(Type type) {
+    switch (type) {
+        case Type::f16:
+            return atomicLoop<uint16_t, ExtremeHalf<false, Greatest>>;
+        case Type::bf16:
+            return atomicLoop<uint16_t, ExtremeHalf<true, Greatest>>;
+        case Type::f16x2:
+            return atomicLoop<uint32_t, ExtremeHalfPair<false, Greatest>>;
+        case Type::bf16x2:
+            return atomicLoop<uint32_t, ExtremeHalfPair<true, Greatest>>;
+        default:
+            return Greatest ? orderedHandler<Max>(type) : orderedHandler<Min>(type);
+    }
+}
+
 Handler handlerFor(std::string_view op, Type type, Space space) {
+    if (type == Type::b128) return op == "exch" || op == "cas" ? wideLoop : nullptr;
     if (op == "exch") return bitsHandler<Exchange>(type);
     if (op == "cas") {
         if (type == Type::b16) return atomicLoop<uint16_t, CompareSwap<uint16_t>>;
@@ -178,11 +246,34 @@ Handler handlerFor(std::string_view op, Type type, Space space) {
     if (op == "or") return bitsHandler<Or>(type);
     if (op == "xor") return bitsHandler<Xor>(type);
     if (op == "add") return addHandlerOf(type, space);
-    if (op == "min") return orderedHandler<Min>(type);
-    if (op == "max") return orderedHandler<Max>(type);
+    if (op == "min") return extremeHandler<false>(type);
+    if (op == "max") return extremeHandler<true>(type);
     if (type != Type::u32) return nullptr;
     return op == "inc" ? atomicLoop<uint32_t, Increment<uint32_t>>
                        : atomicLoop<uint32_t, Decrement<uint32_t>>;
+}
+
+/// The vector forms are atomic element by element: an instruction for each. The results come last,
+/// since they may replace operands.
+void emitVector(FunctionDecoder& d, Handler run, Type type, FunctionDecoder::Address address,
+                size_t n, bool reduction) {
+    const ptx::Operand& from = d.operand(reduction ? 1 : 2);
+    auto isVector = [&](const ptx::Operand& operand) {
+        return operand.kind == ptx::Operand::Kind::vector && operand.items.size() == n;
+    };
+    if (!isVector(from) || (!reduction && !isVector(d.operand(0)))) {
+        d.refuse("needs vectors of " + std::to_string(n));
+    }
+    std::vector<Ref> results;
+    for (size_t i = 0; i < n; ++i) {
+        Ref b = d.source(from.items[i], type);
+        results.push_back(d.temporary(type));
+        setAddress(d.emit(run, results[i], address.base, b), address);
+        address.offset += ptx::sizeOf(type);
+    }
+    for (size_t i = 0; !reduction && i < n; ++i) {
+        d.emit(copyHandler(type), d.target(d.operand(0).items[i], type), results[i]);
+    }
 }
 
 void decode(FunctionDecoder& d, bool reduction) {
@@ -194,6 +285,7 @@ void decode(FunctionDecoder& d, bool reduction) {
     Space space = takeMemorySpace(d, d.operand(first));
     Ordering ordering = takeOrdering(d);
     d.takeMod("noftz");
+    std::string_view vector = d.takeOneOf({"v2", "v4", "v8"});
     Type type = d.takeType();
     bool hint = d.takeMod("L2::cache_hint");
     size_t sources = op == "cas" ? 2 : 1;
@@ -201,6 +293,12 @@ void decode(FunctionDecoder& d, bool reduction) {
     Handler run = handlerFor(op, type, space);
     if (run == nullptr || space == Space::local || space == Space::param) d.unsupported();
     FunctionDecoder::Address address = d.address(d.operand(first), space);
+    if (!vector.empty()) {
+        if (ordering.release) d.emit(fenceLoop);
+        emitVector(d, run, type, address, static_cast<size_t>(vector[1] - '0'), reduction);
+        if (ordering.acquire) d.emit(fenceLoop);
+        return;
+    }
     Ref b = d.source(first + 1, type);
     Ref c = sources == 2 ? d.source(first + 2, type) : kNoRef;
     Ref result = reduction ? d.temporary(type) : d.target(0, type);

@@ -122,7 +122,12 @@ void decodeBarrier(FunctionDecoder& d) {
 
 void decodeFence(FunctionDecoder& d) {
     d.needOperands(0);
-    if (d.takeMod("proxy") || d.takeMod("mbarrier_init")) d.unsupported();
+    // Memory is seen one way only here, whatever proxy looks at it.
+    if (d.takeMod("proxy")) {
+        if (d.takeOneOf({"alias", "async"}).empty()) d.unsupported();
+        d.takeOneOf({"global", "shared::cta"});
+    }
+    d.takeMod("mbarrier_init");
     d.takeOneOf({"sc", "acq_rel", "acquire", "release"});
     d.takeOneOf({"cta", "cluster", "gl", "gpu", "sys"});
     d.emit(fenceLoop);

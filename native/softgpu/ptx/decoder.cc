@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "native/softgpu/exec/ops.h"
+#include "native/softgpu/exec/ops_tile.h"
 #include "native/softgpu/ptx/allocate.h"
 
 namespace juice::softgpu::ptx {
@@ -336,9 +336,10 @@ Decode findOp(std::string_view op) {
     static const auto* table = [] {
         auto* made = new std::unordered_map<std::string_view, Decode>;
         for (auto family :
-             {integerOps(), bitOps(), arithmeticOps(), floatOps(), compareOps(), moveOps(),
-              convertOps(), memoryOps(), atomicOps(), controlOps(), barrierOps(), warpOps(),
-              packedOps(), permuteOps(), carryOps(), selectOps()}) {
+             {integerOps(),  bitOps(),     arithmeticOps(), floatOps(),   compareOps(), moveOps(),
+              convertOps(),  memoryOps(),  atomicOps(),     controlOps(), barrierOps(), warpOps(),
+              packedOps(),   permuteOps(), carryOps(),      selectOps(),  mmaOps(),     wmmaOps(),
+              fragmentOps(), asyncOps(),   mbarrierOps()}) {
             for (const OpEntry& entry : family) made->emplace(entry.name, entry.decode);
         }
         return made;
