@@ -76,6 +76,11 @@ export const programs = (): ReadonlyArray<Program> => {
     const compare = missing === undefined ? sameOutput : stillMissing(missing)
     return { name, command: join(directory, name), args: scratch, compare }
   })
+  // Checks for themselves what they find in memory that they share with the device.
+  const checks = join(directory, "../native/shim/test/juice_coherence")
+  if (existsSync(checks)) {
+    compiled.push({ name: "shared_host_memory", command: checks, args: ["libcuda.so.1"], compare: sameOutput })
+  }
   const script = [join(directory, "torch_training.py"), join(directory, "../../../examples/python/torch_training.py")]
   const training = script.find((path) => existsSync(path))
   return training === undefined
