@@ -1,6 +1,9 @@
 #include "native/shim/coherence.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -33,9 +36,12 @@ constexpr uint64_t kStride = 1u << 20;
 constexpr size_t kPatch = ClientLink::kMostPatch / 2;
 
 struct One {
-    One(uint64_t begin, uint64_t size)
-        : shadow(begin, size), written(WrittenPages::watch(begin, begin + size)) {}
+    explicit One(const Range& range)
+        : shadow(range.begin, range.size),
+          registered(range.kind == Range::Kind::registered),
+          written(WrittenPages::watch(range.begin, range.end())) {}
     delta::Shadow shadow;
+    const bool registered;
     std::unique_ptr<WrittenPages> written;  // null: all of it is compared
 };
 
@@ -100,6 +106,15 @@ void push(ClientLink& link, delta::Shadow& shadow, uint64_t address, uint64_t en
     }
 }
 
+/// Has the program given registered memory back without unregistering it?
+bool gone(const One& one) {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t begin = one.shadow.begin() & ~(kPage - 1);
+    const uint64_t end = (one.shadow.end() + kPage - 1) & ~(kPage - 1);
+    return one.registered && msync(reinterpret_cast<void*>(begin), end - begin, MS_ASYNC) != 0 &&
+           errno == ENOMEM;
+}
+
 /// The same for one whole memory: where it is known what has been written, only that is compared.
 void push(ClientLink& link, One& one, uint64_t address, uint64_t end, Writer& patch,
           std::vector<uint64_t>& named) {
@@ -124,7 +139,8 @@ void push(ClientLink& link, uint64_t address, uint64_t end, std::vector<uint64_t
     const std::lock_guard pushing(state().pushing);
     Writer patch;
     // The map changes only with `pushing` held.
-    for (const auto& [begin, one] : state().live) push(link, *one, address, end, patch, named);
+    for (const auto& [begin, one] : state().live)
+        if (!gone(*one)) push(link, *one, address, end, patch, named);
     if (patch.size() == 0) return;
     if (ranges::anyPlainHost()) findAddresses(patch.view(), named);
     link.patch(patch.view());
@@ -156,7 +172,7 @@ CUresult cohere(const Context* context, const Range& range) {
     const std::lock_guard pushing(state().pushing);
     if (state().live.contains(range.begin)) return CUDA_SUCCESS;
     try {
-        auto one = std::make_unique<One>(range.begin, range.size);
+        auto one = std::make_unique<One>(range);
         const std::lock_guard lock(state().shadows);
         state().live.emplace(range.begin, std::move(one));
     } catch (const std::bad_alloc&) {
@@ -243,7 +259,7 @@ CUresult touch(const Context* context, uint64_t address) {
 CUresult adopt(const Range& range) {
     const std::lock_guard pushing(state().pushing);
     try {
-        auto one = std::make_unique<One>(range.begin, range.size);
+        auto one = std::make_unique<One>(range);
         const std::lock_guard lock(state().shadows);
         state().live.insert_or_assign(range.begin, std::move(one));
     } catch (const std::bad_alloc&) {

@@ -69,6 +69,31 @@ void registeredMemory() {
     munmap(pages, kBytes);
 }
 
+/// Not as it should be, but no driver minds.
+void registeredMemoryIsGivenBackAsItIs() {
+    constexpr size_t kSizes[] = {8192, 1 << 20};
+    void* mapped[2];  // both at once, so that neither takes the other's place
+    for (int i = 0; i < 2; ++i)
+        mapped[i] =
+            mmap(nullptr, kSizes[i], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 2; ++i) {
+        const size_t bytes = kSizes[i];
+        void* const pages = mapped[i];
+        OK(cuMemHostRegister_v2(pages, bytes, 0));
+        auto* const memory = static_cast<unsigned*>(pages);
+        memory[0] = 1;
+        launch("add", 1000, nullptr, memory, 5u, 1000u);
+        OK(cuCtxSynchronize());
+        EXPECT(memory[0] == 6 && memory[999] == 5);
+        munmap(pages, bytes);
+        auto* const other = pinned<unsigned>(1000, 1);
+        launch("add", 1000, nullptr, other, 5u, 1000u);
+        OK(cuCtxSynchronize());
+        EXPECT(other[0] == 6 && other[999] == 6);
+        OK(cuMemFreeHost(other));
+    }
+}
+
 /// The address reaches the device in memory: copied there, or in pinned memory itself.
 void memoryBehindAddresses() {
     auto* const memory = pinned<unsigned>(64, 1);
@@ -163,6 +188,7 @@ const Check kKernels[] = {
     {"write_combined", writeCombinedMemory},
     {"as_it_is", pinnedMemoryAsItIs},
     {"registered", registeredMemory},
+    {"registered_gone", registeredMemoryIsGivenBackAsItIs},
     {"behind_addresses", memoryBehindAddresses},
     {"neighbours", neighboursAreLeftAlone},
     {"come_and_go", memoryComesAndGoes},
