@@ -80,7 +80,7 @@ CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type, const char* path
 CUresult cuLinkComplete(CUlinkState handle, void** image, size_t* size) {
     return withLink(handle, [&](LinkState& state) -> CUresult {
         if (image == nullptr || !state.filled) return CUDA_ERROR_INVALID_VALUE;
-        Code code;
+        LoadedCode code;
         if (const CUresult failed = compile(state.ptx, &state.log, code)) return failed;
         *image = state.ptx.data();
         if (size != nullptr) *size = state.ptx.size() + 1;

@@ -15,7 +15,7 @@ CUmodule handleOf(Module& module) {
 }
 
 CUresult loadModule(CUmodule* out, JitLog* log, Context& context, const std::string& ptx) {
-    Code code;
+    LoadedCode code;
     if (const CUresult failed = compile(ptx, log, code)) return failed;
     *out = handleOf(*Module::create(context, std::move(code), nullptr));
     return CUDA_SUCCESS;
@@ -38,14 +38,14 @@ CUresult loadLibrary(CUlibrary* out, const void* image, JitLog* log, const Read&
         if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::string ptx;
         if (const CUresult failed = read(ptx)) return failed;
-        Code code;
+        LoadedCode code;
         if (const CUresult failed = compile(ptx, log, code)) return failed;
         *out = reinterpret_cast<CUlibrary>(Library::create(std::move(ptx), std::move(code)).get());
         return CUDA_SUCCESS;
     });
 }
 
-CUresult globalIn(const Code& code, const char* name, CUdeviceptr* address, size_t* size) {
+CUresult globalIn(const LoadedCode& code, const char* name, CUdeviceptr* address, size_t* size) {
     if (name == nullptr || (address == nullptr && size == nullptr)) return CUDA_ERROR_INVALID_VALUE;
     const GlobalInfo* global = code.global(name);
     if (global == nullptr) return CUDA_ERROR_NOT_FOUND;

@@ -22,7 +22,7 @@ int registers(const Kernel& kernel) {
 
 }  // namespace
 
-CUresult functionAttribute(const Code& code, const Kernel& kernel, FunctionSettings& settings,
+CUresult functionAttribute(const LoadedCode& code, const Kernel& kernel, FunctionSettings& settings,
                            CUfunction_attribute attribute, int& value) {
     const auto setting = [&](int otherwise) {
         const std::lock_guard lock(settings.mutex);

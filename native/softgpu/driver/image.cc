@@ -82,7 +82,7 @@ CUresult readImageFile(const char* path, std::string& ptx) {
     return readImageBytes(bytes.data(), bytes.size(), ptx);
 }
 
-CUresult compile(const std::string& ptx, JitLog* log, Code& code) {
+CUresult compile(const std::string& ptx, JitLog* log, LoadedCode& code) {
     if (log != nullptr) log->nothing();
     LoadError error;
     if (!code.managed) code.managed = std::make_shared<ManagedVariables>();

@@ -34,6 +34,6 @@ CUresult readImageFile(const char* path, std::string& ptx);
 
 /// Parses and decodes; managed variables stay those that `code` has. A refusal is told on stderr,
 /// with the PTX line, and in the log.
-CUresult compile(const std::string& ptx, JitLog* log, Code& code);
+CUresult compile(const std::string& ptx, JitLog* log, LoadedCode& code);
 
 }  // namespace juice::softgpu

@@ -10,14 +10,14 @@
 
 namespace juice::softgpu {
 
-const Kernel* Code::kernel(const std::string& name) const {
+const Kernel* LoadedCode::kernel(const std::string& name) const {
     for (const auto& kernel : program->kernels()) {
         if (kernel->name == name) return kernel.get();
     }
     return nullptr;
 }
 
-const GlobalInfo* Code::global(const std::string& name) const {
+const GlobalInfo* LoadedCode::global(const std::string& name) const {
     for (const GlobalInfo& global : program->globals()) {
         if (global.name == name) return &global;
     }
@@ -28,10 +28,10 @@ Context& Function::context() const {
     return module.context();
 }
 
-Module::Module(Context& context, Code code, Library* library)
+Module::Module(Context& context, LoadedCode code, Library* library)
     : context_(context), library_(library), code_(std::move(code)) {}
 
-std::shared_ptr<Module> Module::create(Context& context, Code code, Library* library) {
+std::shared_ptr<Module> Module::create(Context& context, LoadedCode code, Library* library) {
     std::shared_ptr<Module> module(new Module(context, std::move(code), library));
     for (const GlobalInfo& global : module->code_.program->globals()) {
         if (global.size == 0 || global.managed) continue;
@@ -78,9 +78,9 @@ std::shared_ptr<FunctionSettings> LibraryKernel::settings(int device) {
     return found;
 }
 
-Library::Library(std::string ptx, Code code) : ptx_(std::move(ptx)), code_(std::move(code)) {}
+Library::Library(std::string ptx, LoadedCode code) : ptx_(std::move(ptx)), code_(std::move(code)) {}
 
-std::shared_ptr<Library> Library::create(std::string ptx, Code code) {
+std::shared_ptr<Library> Library::create(std::string ptx, LoadedCode code) {
     std::shared_ptr<Library> library(new Library(std::move(ptx), std::move(code)));
     for (const auto& kernel : library->code_.program->kernels()) {
         auto made = std::make_shared<LibraryKernel>(*library, *kernel);
@@ -107,7 +107,7 @@ CUresult Library::moduleIn(Context& context, std::shared_ptr<Module>& module) {
         module = found->second;
         return CUDA_SUCCESS;
     }
-    Code code = code_;
+    LoadedCode code = code_;
     if (codeUsed_) {
         if (const CUresult failed = compile(ptx_, nullptr, code)) return failed;
     }

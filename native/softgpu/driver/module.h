@@ -19,7 +19,7 @@ class Library;
 class LibraryKernel;
 
 /// A loaded program and what its PTX says of itself.
-struct Code {
+struct LoadedCode {
     std::shared_ptr<ManagedVariables> managed;  // outlives the program
     std::shared_ptr<Program> program;
     int target = 0;  // 75 for .target sm_75
@@ -35,7 +35,7 @@ struct FunctionSettings {
 };
 
 /// One attribute: the recorded setting, or what follows from the kernel. 1 for an unknown one.
-CUresult functionAttribute(const Code& code, const Kernel& kernel, FunctionSettings& settings,
+CUresult functionAttribute(const LoadedCode& code, const Kernel& kernel, FunctionSettings& settings,
                            CUfunction_attribute attribute, int& value);
 /// 1 for an attribute that cannot be set or a value out of its range.
 CUresult setFunctionAttribute(const Kernel& kernel, FunctionSettings& settings,
@@ -46,7 +46,7 @@ class Module;
 /// A kernel in a context: what is launched. Its address is a CUfunction.
 struct Function {
     Module& module;
-    Code code;  // keeps the program alive while launches of it run
+    LoadedCode code;  // keeps the program alive while launches of it run
     const Kernel& kernel;
     std::shared_ptr<FunctionSettings> settings;
 
@@ -59,22 +59,22 @@ struct Function {
 class Module {
   public:
     /// Enters the code's variables into the context's memory. `library`: null for a plain module.
-    static std::shared_ptr<Module> create(Context& context, Code code, Library* library);
+    static std::shared_ptr<Module> create(Context& context, LoadedCode code, Library* library);
     ~Module();
 
     Context& context() const { return context_; }
     Library* library() const { return library_; }
-    const Code& code() const { return code_; }
+    const LoadedCode& code() const { return code_; }
     /// Null when there is no kernel of that name.
     Function* function(const std::string& name) const;
     const std::vector<std::shared_ptr<Function>>& functions() const { return functions_; }
 
   private:
-    Module(Context& context, Code code, Library* library);
+    Module(Context& context, LoadedCode code, Library* library);
 
     Context& context_;
     Library* library_;
-    Code code_;
+    LoadedCode code_;
     std::vector<std::shared_ptr<Function>> functions_;
     std::map<std::string, Function*> byName_;
 };
@@ -98,10 +98,10 @@ class LibraryKernel {
 
 class Library {
   public:
-    static std::shared_ptr<Library> create(std::string ptx, Code code);
+    static std::shared_ptr<Library> create(std::string ptx, LoadedCode code);
     ~Library();
 
-    const Code& code() const { return code_; }
+    const LoadedCode& code() const { return code_; }
     const std::vector<std::shared_ptr<LibraryKernel>>& kernels() const { return kernels_; }
     LibraryKernel* kernel(const std::string& name) const;
 
@@ -113,10 +113,10 @@ class Library {
     void forget(const Context* context);
 
   private:
-    Library(std::string ptx, Code code);
+    Library(std::string ptx, LoadedCode code);
 
     const std::string ptx_;
-    const Code code_;
+    const LoadedCode code_;
     std::vector<std::shared_ptr<LibraryKernel>> kernels_;
     std::map<std::string, LibraryKernel*> byName_;
     std::mutex mutex_;
