@@ -3,6 +3,8 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <algorithm>
+
 #include "native/image/source.h"
 
 namespace juice::image {
@@ -98,28 +100,36 @@ PtxChoice choosePtx(const Image& image, uint32_t sm) {
         return choice;
     }
 
-    std::optional<Entry> best;
+    // Alternatives for the same code, or, where there are several containers, one unit in each.
+    const bool units = image.kind == Kind::wrapper && image.parts.size() > 1;
+    std::vector<Entry> chosen;
     for (const Bytes part : image.parts) {
         const auto all = entries(part);
         if (!all) {
             choice.status = PtxStatus::corrupt;
             return choice;
         }
+        std::optional<Entry> best;
+        if (!units && !chosen.empty()) best = chosen.back();
         for (const Entry& entry : *all) {
             if (entry.kind != static_cast<uint16_t>(EntryKind::ptx) || !runsOn(entry, sm)) continue;
             if (!best || entry.sm > best->sm) best = entry;
         }
+        if (!units) chosen.clear();
+        if (best) chosen.push_back(*best);
     }
-    if (!best) return choice;
-    auto text = unpack(*best);
-    if (!text) {
-        choice.status = PtxStatus::corrupt;
-        return choice;
+    for (const Entry& entry : chosen) {
+        auto text = unpack(entry);
+        if (!text) {
+            choice.status = PtxStatus::corrupt;
+            return choice;
+        }
+        cutAtNul(*text);
+        choice.status = PtxStatus::found;
+        if (!choice.text.empty()) choice.text += '\n';
+        choice.text += *text;
+        choice.sm = std::max(choice.sm, entry.sm);
     }
-    cutAtNul(*text);
-    choice.status = PtxStatus::found;
-    choice.text = std::move(*text);
-    choice.sm = best->sm;
     return choice;
 }
 

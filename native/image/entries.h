@@ -53,7 +53,9 @@ struct PtxChoice {
     uint32_t sm = 0;  // of the chosen entry; 0 for plain text
 };
 
-/// Among all parts' PTX entries the one with the highest SM number that is not above `sm`.
+/// Among all parts' PTX entries the one with the highest SM number that is not above `sm`. Of a
+/// wrapper with further containers (a program of several relocatable parts) the best of each part,
+/// behind each other.
 PtxChoice choosePtx(const Image& image, uint32_t sm);
 
 }  // namespace juice::image

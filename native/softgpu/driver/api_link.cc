@@ -1,5 +1,5 @@
-// The linker: takes one PTX, or one image that holds PTX, and gives back an image that loads. There
-// is no machine code to link, so more than one input is refused.
+// The linker: takes PTX, or images that hold PTX, and gives back one image that loads: the PTX of
+// all of them behind each other, each a unit of its own. There is no machine code to link.
 #include <fstream>
 #include <iterator>
 
@@ -13,8 +13,8 @@ namespace {
 
 struct LinkState {
     JitLog log;
-    std::string ptx;
-    bool filled = false;
+    std::string ptx;  // of all inputs so far
+    bool completed = false;
 };
 
 template <typename Body>
@@ -27,13 +27,26 @@ CUresult withLink(CUlinkState handle, const Body& body) {
 
 CUresult add(LinkState& state, CUjitInputType type, const void* data, size_t size) {
     if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
-        return juice_unsupported("linking of anything but PTX");
+    if (state.completed) return CUDA_ERROR_INVALID_VALUE;
+    switch (type) {
+        case CU_JIT_INPUT_PTX:
+        case CU_JIT_INPUT_FATBINARY:
+            break;
+        case CU_JIT_INPUT_CUBIN:
+            return juice_unsupported("linking of machine code (a cubin)");
+        case CU_JIT_INPUT_OBJECT:
+        case CU_JIT_INPUT_LIBRARY:
+            return juice_unsupported("linking of host objects and libraries");
+        case CU_JIT_INPUT_NVVM:
+            return juice_unsupported("linking of NVVM code");
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
     }
-    if (state.filled) return juice_unsupported("linking of more than one input");
-    const CUresult result = readImageBytes(data, size, state.ptx);
-    state.filled = result == CUDA_SUCCESS;
-    return result;
+    std::string ptx;
+    if (const CUresult failed = readImageBytes(data, size, ptx)) return failed;
+    if (!state.ptx.empty()) state.ptx += '\n';
+    state.ptx += ptx;
+    return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -79,9 +92,10 @@ CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type, const char* path
 /// so that its errors come where a linker reports them.
 CUresult cuLinkComplete(CUlinkState handle, void** image, size_t* size) {
     return withLink(handle, [&](LinkState& state) -> CUresult {
-        if (image == nullptr || !state.filled) return CUDA_ERROR_INVALID_VALUE;
+        if (image == nullptr || state.ptx.empty()) return CUDA_ERROR_INVALID_VALUE;
         LoadedCode code;
         if (const CUresult failed = compile(state.ptx, &state.log, code)) return failed;
+        state.completed = true;
         *image = state.ptx.data();
         if (size != nullptr) *size = state.ptx.size() + 1;
         return CUDA_SUCCESS;

@@ -1,7 +1,10 @@
 #include "native/softgpu/ptx/parser.h"
 
+#include <algorithm>
+
 #include "native/softgpu/ptx/body.h"
 #include "native/softgpu/ptx/declare.h"
+#include "native/softgpu/ptx/units.h"
 
 namespace juice::softgpu::ptx {
 namespace {
@@ -16,7 +19,12 @@ class Parser {
         if (module_.source->find(".version") == std::string::npos) notPtx();
         Cursor at(lex(*module_.source));
         header(at);
-        while (!at.done()) topLevel(at);
+        while (!at.done()) {
+            // Another unit, as a linker puts them behind each other.
+            if (at.peek().isDot("version")) header(at);
+            if (!at.done()) topLevel(at);
+        }
+        joinUnits(module_, units_, linkages_);
         return std::move(module_);
     }
 
@@ -29,10 +37,14 @@ class Parser {
         if (number.kind != Tok::real || number.text.size() > 6 || dot + 2 != number.text.size()) {
             refuse(line, "bad .version");
         }
+        uint32_t version = 0;
         for (char c : number.text) {
-            if (c != '.') module_.version = module_.version * 10 + (c - '0');
+            if (c != '.') version = version * 10 + (c - '0');
         }
-        if (module_.version > kNewestVersion) {
+        units_.push_back({module_.variables.size(), module_.functions.size(),
+                          module_.aliases.size(), module_.files.size()});
+        module_.version = std::max(module_.version, version);
+        if (version > kNewestVersion) {
             throw Refusal{kUnsupportedVersion, "line " + std::to_string(line) + ": PTX ISA " +
                                                    std::string(number.text) +
                                                    " is newer than the software GPU knows (9.0)"};
@@ -48,10 +60,12 @@ class Parser {
         do {
             std::string_view word = at.word();
             if (word.substr(0, 3) == "sm_") {
+                uint32_t number = 0;
                 for (char c : word.substr(3)) {
                     if (c < '0' || c > '9') break;
-                    module_.target = std::min(module_.target * 10 + (c - '0'), 100000u);
+                    number = std::min(number * 10 + (c - '0'), 100000u);
                 }
+                module_.target = std::max(module_.target, number);
             } else if (word != "texmode_unified" && word != "texmode_independent" &&
                        word != "debug" && word != "map_f64_to_f32") {
                 refuse(line, "unknown target " + std::string(word));
@@ -93,18 +107,20 @@ class Parser {
             at.expect(';');
             return;
         }
-        bool isExtern = false;
+        Linkage linkage;
         while (word == "visible" || word == "extern" || word == "weak" || word == "common") {
-            isExtern |= word == "extern";
+            linkage.isExtern |= word == "extern";
+            linkage.isVisible |= word == "visible";
+            linkage.isWeak |= word == "weak" || word == "common";
             if (at.peek().kind != Tok::dot) refuse(line, "expected a directive");
             word = at.next().text;
         }
-        if (word == "entry") return function(at, true, isExtern, line);
-        if (word == "func") return function(at, false, isExtern, line);
-        if (word == "global") return variables(at, Space::global, isExtern);
-        if (word == "const") return variables(at, Space::constant, isExtern);
-        if (word == "shared") return variables(at, Space::shared, isExtern);
-        if (word == "local") return variables(at, Space::local, isExtern);
+        if (word == "entry") return function(at, true, linkage, line);
+        if (word == "func") return function(at, false, linkage, line);
+        if (word == "global") return variables(at, Space::global, linkage);
+        if (word == "const") return variables(at, Space::constant, linkage);
+        if (word == "shared") return variables(at, Space::shared, linkage);
+        if (word == "local") return variables(at, Space::local, linkage);
         refuse(line, "." + std::string(word) + " is not supported by the software GPU");
     }
 
@@ -116,21 +132,22 @@ class Parser {
         while (!at.done() && at.line() == line) at.next();
     }
 
-    void variables(Cursor& at, Space space, bool isExtern) {
+    void variables(Cursor& at, Space space, const Linkage& linkage) {
         if (space == Space::constant && at.peek().kind == Tok::punct && at.take('[')) {
             if (at.integer() != 0) refuse(at.line(), "only constant bank 0 is supported");
             at.expect(']');
         }
-        for (Variable& variable : parseVariables(at, space, isExtern)) {
+        for (Variable& variable : parseVariables(at, space, linkage.isExtern)) {
+            linkages_.variables.push_back(linkage);
             module_.variables.push_back(std::move(variable));
         }
     }
 
-    void function(Cursor& at, bool entry, bool isExtern, uint32_t line) {
+    void function(Cursor& at, bool entry, const Linkage& linkage, uint32_t line) {
         auto made = std::make_unique<Function>();
         Function& function = *made;
         function.entry = entry;
-        function.isExtern = isExtern;
+        function.isExtern = linkage.isExtern;
         function.line = line;
         while (at.peek().isDot("attribute")) {
             refuse(at.line(), ".attribute on functions is not supported by the software GPU");
@@ -143,6 +160,7 @@ class Parser {
             function.defined = true;
             parseBody(at, function);
         }
+        linkages_.functions.push_back(linkage);
         module_.functions.push_back(std::move(made));
     }
 
@@ -185,6 +203,8 @@ class Parser {
     }
 
     Module module_;
+    std::vector<Unit> units_;
+    Linkages linkages_;
 };
 
 }  // namespace

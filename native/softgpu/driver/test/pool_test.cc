@@ -61,28 +61,5 @@ TEST_F(Pools, CanBeMadeAndSetForADevice) {
     }
 }
 
-using Linker = DriverTest;
-
-TEST_F(Linker, MakesOnePtxIntoAnImage) {
-    CUlinkState state = nullptr;
-    ASSERT_OK(cuLinkCreate_v2(0, nullptr, nullptr, &state));
-    std::string ptx = kKernels;
-    EXPECT_OK(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size() + 1, "kernels", 0,
-                               nullptr, nullptr));
-    void* image = nullptr;
-    size_t size = 0;
-    EXPECT_OK(cuLinkComplete(state, &image, &size));
-    CUmodule loaded = nullptr;
-    EXPECT_OK(cuModuleLoadData(&loaded, image));
-    if (isSoftwareGpu()) {
-        EXPECT_EQ(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size() + 1, "more", 0,
-                                   nullptr, nullptr),
-                  CUDA_ERROR_NOT_SUPPORTED);
-    }
-    EXPECT_OK(cuLinkDestroy(state));
-    if (!isSoftwareGpu()) return;
-    EXPECT_EQ(cuLinkDestroy(state), CUDA_ERROR_INVALID_HANDLE);
-}
-
 }  // namespace
 }  // namespace juice::softgpu
