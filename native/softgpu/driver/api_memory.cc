@@ -1,6 +1,8 @@
 // Memory: allocation, host memory.
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "native/softgpu/driver/graph_memory.h"
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/memory.h"
@@ -23,6 +25,9 @@ uint64_t addressOf(const void* pointer) {
 CUresult release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
     const auto found = space().find(address);
     if (!found || found->address != address) return CUDA_ERROR_INVALID_VALUE;
+    if (std::find(kinds.begin(), kinds.end(), found->kind) == kinds.end()) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     found->context->synchronize();
     if (const CUresult failed = found->context->failure()) return failed;
     return space().release(address, kinds) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -103,7 +108,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
             allocation->context().synchronize();
             return allocation->free();
         }
-        return release(pointer, {MemoryKind::device, MemoryKind::managed});
+        return release(pointer, {MemoryKind::device, MemoryKind::managed, MemoryKind::poolImport});
     });
 }
 

@@ -3,6 +3,8 @@
 
 #include "native/softgpu/driver/guard.h"
 #include "native/softgpu/driver/memory.h"
+#include "native/softgpu/driver/pool.h"
+#include "native/softgpu/driver/virtual_space.h"
 
 using namespace juice::softgpu;
 
@@ -14,15 +16,35 @@ CUresult answer(void* data, T value) {
     return CUDA_SUCCESS;
 }
 
+/// What the current context's device may do with it.
+int accessFlags(const Allocation& memory) {
+    const auto context = ContextStack::ofThread().current();
+    if (memory.kind != MemoryKind::mapped || !context || memory.device < 0) {
+        return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    }
+    return memory.rights.of(context->device().ordinal());
+}
+
+unsigned long long allowedHandleTypes(const Allocation& memory, CUdeviceptr pointer) {
+    if (const auto pool = find<MemoryPool>(memory.pool)) {
+        return static_cast<unsigned long long>(pool->handleTypes());
+    }
+    const auto physical = VirtualSpace::instance().at(pointer);
+    if (!physical) return CU_MEM_HANDLE_TYPE_NONE;
+    return static_cast<unsigned long long>(physical->properties().requestedHandleTypes);
+}
+
 /// Of memory that the driver knows.
 CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
                const Allocation& memory) {
-    const bool host = isHostKind(memory.kind);
+    const bool mapped = memory.kind == MemoryKind::mapped;
+    const bool host = isHostKind(memory.kind) || (mapped && memory.device < 0);
     const bool managed = isManagedKind(memory.kind);
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            // Memory of a pool is the device's.
-            return answer(data, memory.pool == nullptr ? handleOf(*memory.context) : nullptr);
+            // Memory of a pool, and what is mapped, is the device's.
+            return answer(data,
+                          memory.pool == nullptr && !mapped ? handleOf(*memory.context) : nullptr);
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             return answer<uint32_t>(data, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -49,7 +71,7 @@ CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return answer<int>(data, 1);
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-            return answer<int>(data, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+            return answer<int>(data, accessFlags(memory));
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
             return answer(data, memory.pool);
         case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
@@ -58,12 +80,12 @@ CUresult known(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
             return answer<CUdeviceptr>(data, memory.piece.block);
         case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
             return answer<unsigned long long>(data, memory.piece.blockId);
-        // What the software GPU cannot do with any memory.
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-            return answer<unsigned long long>(data, 0);
+            return answer<unsigned long long>(data, allowedHandleTypes(memory, pointer));
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
             return answer<int>(data,
                                memory.kind == MemoryKind::device && memory.pool == nullptr ? 1 : 0);
+        // What the software GPU cannot do with any memory.
         case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
         case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
             return answer<int>(data, 0);

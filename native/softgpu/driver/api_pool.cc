@@ -1,4 +1,9 @@
 // Memory pools and allocation in stream order.
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "native/gen/symbols.h"
 #include "native/softgpu/driver/device.h"
 #include "native/softgpu/driver/graph_memory.h"
 #include "native/softgpu/driver/guard.h"
@@ -77,11 +82,57 @@ CUresult free(CUdeviceptr pointer, CUstream stream, DefaultStream meaning) {
         if (const auto allocation = GraphAllocation::find(pointer)) return allocation->free();
         if (!AddressSpace::instance().startFree(pointer)) return CUDA_ERROR_INVALID_VALUE;
         const auto give = [pointer] {
-            AddressSpace::instance().release(pointer, {MemoryKind::device});
+            AddressSpace::instance().release(pointer, {MemoryKind::device, MemoryKind::poolImport});
         };
         on.submit({give, {}, false});
         return CUDA_SUCCESS;
     });
+}
+
+/// What is exported of an allocation: where in the pool's file it lies.
+struct PoolPointer {
+    uint64_t magic;
+    uint64_t file;
+    uint64_t offset, size;
+    uint64_t zero[4];
+
+    static constexpr uint64_t kMagic = 0x4d56475347534a03;
+};
+static_assert(sizeof(PoolPointer) == sizeof(CUmemPoolPtrExportData));
+
+/// The same for every descriptor of a pool's file.
+uint64_t fileNumber(const MemoryPool& pool) {
+    struct stat about {};
+    fstat(pool.backing()->file(), &about);
+    return about.st_ino;
+}
+
+/// 801 for handles of other systems.
+CUresult checkHandleTypes(CUmemAllocationHandleType types) {
+    if (types == CU_MEM_HANDLE_TYPE_NONE || types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_SUCCESS;
+    }
+    if ((types & CU_MEM_HANDLE_TYPE_FABRIC) != 0) {
+        return juice_unsupported("memory with fabric handles");
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+bool valid(CUmemAccess_flags flags) {
+    return flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+           flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
+/// A pool that real devices have and these have not.
+bool isElsewhere(const CUmemLocation& location, CUmemAllocationType type) {
+    return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+           location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
+           type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+}
+
+CUresult poolElsewhere() {
+    return juice_unsupported("a memory pool of the host, or of managed memory");
 }
 
 /// The device of a location; null for one that is no device.
@@ -143,12 +194,16 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle) {
 CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
     return withDriver([&]() -> CUresult {
         if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (isElsewhere(properties->location, properties->allocType)) {
+            return poolElsewhere();
+        }
         Device* const device = located(&properties->location);
         if (device == nullptr || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_NOT_SUPPORTED;
-        auto pool = std::make_shared<MemoryPool>(*device);
+        if (const CUresult failed = checkHandleTypes(properties->handleTypes)) return failed;
+        auto pool =
+            std::make_shared<MemoryPool>(*device, properties->handleTypes, properties->maxSize);
         *out = handleOf(*Registry<MemoryPool>::instance().add(std::move(pool)));
         return CUDA_SUCCESS;
     });
@@ -160,6 +215,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle) {
         if (MemoryPool::currentOf(pool.device()).get() == &pool) {
             MemoryPool::setCurrent(pool.device(), nullptr);
         }
+        AddressSpace::instance().forgetPool(handle);
         Registry<MemoryPool>::instance().take(handle);
         return CUDA_SUCCESS;
     });
@@ -187,22 +243,107 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle,
     return withPool(handle, [&](MemoryPool& pool) {
         const Device* const device = located(location);
         if (flags == nullptr || device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *flags = device == &pool.device() ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        *flags = pool.access(*device);
         return CUDA_SUCCESS;
     });
 }
 
-/// Only what is so anyhow: its own device reads and writes a pool's memory.
 CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* accesses, size_t count) {
-    return withPool(handle, [&](MemoryPool& pool) {
+    return withPool(handle, [&](MemoryPool& pool) -> CUresult {
         if (accesses == nullptr && count > 0) return CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; i < count; ++i) {
-            if (located(&accesses[i].location) != &pool.device()) return CUDA_ERROR_NOT_SUPPORTED;
-            if (accesses[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-                return CUDA_ERROR_INVALID_VALUE;
+            const Device* const device = located(&accesses[i].location);
+            if (device == nullptr || !valid(accesses[i].flags)) return CUDA_ERROR_INVALID_VALUE;
+            // Kernels are checked for what they reach, not for what they do there.
+            if (accesses[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ) {
+                return juice_unsupported("access to a pool for reading alone");
             }
+            const CUresult failed = pool.setAccess(*device, accesses[i].flags);
+            if (failed != CUDA_SUCCESS) return failed;
         }
         return CUDA_SUCCESS;
+    });
+}
+
+// The same pools by location.
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                CUmemAllocationType type) {
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (isElsewhere(*location, type)) return poolElsewhere();
+    return cuDeviceGetDefaultMemPool(out, location->id);
+}
+CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (isElsewhere(*location, type)) return poolElsewhere();
+    return cuDeviceGetMemPool(out, location->id);
+}
+CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (isElsewhere(*location, type)) return poolElsewhere();
+    return cuDeviceSetMemPool(location->id, pool);
+}
+
+// Pools of other processes.
+
+CUresult cuMemPoolExportToShareableHandle(void* out, CUmemoryPool handle,
+                                          CUmemAllocationHandleType type,
+                                          unsigned long long flags) {
+    return withPool(handle, [&](MemoryPool& pool) -> CUresult {
+        if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        if (const CUresult failed = checkHandleTypes(type)) return failed;
+        const int file = type == CU_MEM_HANDLE_TYPE_NONE ? -1 : pool.exportFile();
+        if (file < 0) return CUDA_ERROR_INVALID_VALUE;
+        *static_cast<int*>(out) = file;
+        return CUDA_SUCCESS;
+    });
+}
+
+/// The descriptor stays the program's; `handle` is its value, not its address.
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* handle,
+                                            CUmemAllocationHandleType type,
+                                            unsigned long long flags) {
+    return withDriver([&]() -> CUresult {
+        if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        if (const CUresult failed = checkHandleTypes(type)) return failed;
+        if (type == CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<MemoryPool> pool;
+        const int file = static_cast<int>(reinterpret_cast<intptr_t>(handle));
+        if (const CUresult failed = MemoryPool::import(file, pool)) return failed;
+        *out = handleOf(*Registry<MemoryPool>::instance().add(std::move(pool)));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr pointer) {
+    return withDriver([&]() -> CUresult {
+        const auto memory = AddressSpace::instance().find(pointer);
+        const auto pool = memory ? find<MemoryPool>(memory->pool) : nullptr;
+        if (out == nullptr || !pool || memory->arena == 0 || memory->address != pointer) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        PoolPointer data{
+            PoolPointer::kMagic, fileNumber(*pool), memory->piece.offset, memory->size, {}};
+        std::memcpy(out, &data, sizeof(data));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr* out, CUmemoryPool handle,
+                                CUmemPoolPtrExportData* data) {
+    return withContext([&](Context& context) -> CUresult {
+        const auto pool = find<MemoryPool>(handle);
+        if (!pool) return CUDA_ERROR_INVALID_HANDLE;
+        if (out == nullptr || data == nullptr || !pool->imported()) return CUDA_ERROR_INVALID_VALUE;
+        PoolPointer given;
+        std::memcpy(&given, data, sizeof(given));
+        if (given.magic != PoolPointer::kMagic || given.file != fileNumber(*pool)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        uint64_t address = 0;
+        const CUresult failed = AddressSpace::instance().importPooled(context, *pool, given.offset,
+                                                                      given.size, address);
+        if (failed == CUDA_SUCCESS) *out = address;
+        return failed;
     });
 }

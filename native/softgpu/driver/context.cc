@@ -191,10 +191,17 @@ bool Context::disablePeer(const Device& device) {
 std::pair<uint64_t, uint64_t> Context::rangeOf(uint64_t address) const {
     const auto found = AddressSpace::instance().find(address);
     if (!found) return {0, 0};
+    if (found->kind == MemoryKind::mapped) {
+        return AddressSpace::instance().mappedRange(address, device_.ordinal());
+    }
     const bool everybodys = isHostKind(found->kind) || isManagedKind(found->kind);
     if (!everybodys && found->device != device_.ordinal()) {
+        // A pool says itself who reaches its memory.
         const std::lock_guard lock(state_);
-        if (!peers_.contains(found->device)) return {0, 0};
+        const bool reached =
+            found->pooled ? found->rights.of(device_.ordinal()) != CU_MEM_ACCESS_FLAGS_PROT_NONE
+                          : peers_.contains(found->device);
+        if (!reached) return {0, 0};
     }
     return {found->address, found->end()};
 }

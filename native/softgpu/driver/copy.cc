@@ -78,7 +78,7 @@ Place locate(const Side& side, const Extent& extent) {
         if (side.device || side.address < kLowestAddress) return {CUDA_ERROR_INVALID_VALUE, false};
         return {CUDA_SUCCESS, true};
     }
-    if (*bytes > found->end() - side.address) {
+    if (*bytes > AddressSpace::instance().bytesFrom(side.address)) {
         // The program's own memory may begin with a registered part.
         if (side.device || !isHostKind(found->kind)) return {CUDA_ERROR_INVALID_VALUE, false};
         return {CUDA_SUCCESS, true};

@@ -33,14 +33,17 @@ AddressSpace& AddressSpace::instance() {
     return *space;
 }
 
-const std::shared_ptr<Heap>& AddressSpace::heapFor(Context& context, MemoryKind kind) {
-    auto& heap = heaps_[{&context, kind}];
+const std::shared_ptr<Heap>& AddressSpace::heapFor(Context& context, MemoryKind kind,
+                                                   const MemoryPool* pool) {
+    const uint64_t arena = pool == nullptr ? 0 : pool->arena();
+    auto& heap = heaps_[{&context, kind, arena}];
     if (!heap) {
         Device& device = context.device();
         const bool charged = kind == MemoryKind::device || kind == MemoryKind::managed;
         // Device memory may be exported at any time later.
         auto backing =
             kind == MemoryKind::device ? std::make_shared<Backing>() : std::shared_ptr<Backing>();
+        if (arena != 0) backing = pool->backing();
         if (backing && backing->file() < 0) backing.reset();
         heap = std::make_shared<Heap>(
             [&device, charged](size_t bytes) { return !charged || device.charge(bytes); },
@@ -59,6 +62,100 @@ AddressSpace::Allocations::const_iterator AddressSpace::holding(uint64_t address
     return address < at->second.end() ? at : allocations_.end();
 }
 
+void AddressSpace::enterMapping(uint64_t address, size_t size, int device) {
+    const std::unique_lock lock(mutex_);
+    Allocation made;
+    made.address = address;
+    made.size = size;
+    made.kind = MemoryKind::mapped;
+    made.device = device;
+    made.bufferId = nextBufferId_++;
+    made.piece = {address, address, size, 0, 0};
+    allocations_[address] = made;
+    touch();
+}
+
+void AddressSpace::setAccess(uint64_t address, int device, CUmemAccess_flags flags) {
+    const std::unique_lock lock(mutex_);
+    allocations_.at(address).rights.set(device, flags);
+    touch();
+}
+
+void AddressSpace::setPoolAccess(const void* pool, int device, CUmemAccess_flags flags) {
+    const std::unique_lock lock(mutex_);
+    for (auto& [address, allocation] : allocations_) {
+        if (allocation.pool == pool) allocation.rights.set(device, flags);
+    }
+    touch();
+}
+
+void AddressSpace::forgetPool(const void* pool) {
+    const std::unique_lock lock(mutex_);
+    for (auto& [address, allocation] : allocations_) {
+        if (allocation.pool == pool) allocation.pool = nullptr;
+    }
+}
+
+CUresult AddressSpace::importPooled(Context& context, MemoryPool& pool, uint64_t offset,
+                                    size_t size, uint64_t& address) {
+    const uint64_t start = offset / kPage * kPage;
+    const size_t bytes = offset + size - start;
+    void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              pool.backing()->file(), static_cast<off_t>(start));
+    if (mapped == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+    const auto base = reinterpret_cast<uint64_t>(mapped);
+    const std::unique_lock lock(mutex_);
+    Allocation made;
+    made.address = address = base + offset - start;
+    made.size = size;
+    made.kind = MemoryKind::poolImport;
+    made.piece = {address, base, bytes, 0, 0};
+    made.pool = &pool;
+    made.pooled = true;
+    made.rights = pool.rights();
+    insert(context, made);
+    allocations_.at(address).device = pool.device().ordinal();
+    pool.took(size);
+    return CUDA_SUCCESS;
+}
+
+size_t AddressSpace::bytesFrom(uint64_t address) const {
+    const std::shared_lock lock(mutex_);
+    auto at = holding(address);
+    if (at == allocations_.end()) return 0;
+    uint64_t end = at->second.end();
+    if (at->second.kind != MemoryKind::mapped) return end - address;
+    const auto usable = [&] {
+        return at != allocations_.end() && at->second.kind == MemoryKind::mapped &&
+               at->second.rights.readable != 0;
+    };
+    if (!usable()) return 0;
+    for (++at; usable() && at->first == end; ++at) end = at->second.end();
+    return end - address;
+}
+
+std::pair<uint64_t, uint64_t> AddressSpace::mappedRange(uint64_t address, int device) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = holding(address);
+    if (found == allocations_.end() || found->second.kind != MemoryKind::mapped) return {0, 0};
+    const CUmemAccess_flags flags = found->second.rights.of(device);
+    if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return {0, 0};
+    const auto alike = [&](const Allocation& other) {
+        return other.kind == MemoryKind::mapped && other.rights.of(device) == flags;
+    };
+    uint64_t begin = found->first, end = found->second.end();
+    for (auto at = found; at != allocations_.begin();) {
+        --at;
+        if (at->second.end() != begin || !alike(at->second)) break;
+        begin = at->first;
+    }
+    for (auto at = std::next(found); at != allocations_.end() && at->first == end; ++at) {
+        if (!alike(at->second)) break;
+        end = at->second.end();
+    }
+    return {begin, end};
+}
+
 void AddressSpace::insert(Context& context, Allocation allocation) {
     allocation.context = &context;
     allocation.device = context.device().ordinal();
@@ -71,8 +168,11 @@ void AddressSpace::insert(Context& context, Allocation allocation) {
 CUresult AddressSpace::allocate(Context& context, size_t size, MemoryKind kind, unsigned flags,
                                 uint64_t& address, void* pool) {
     if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto from = softgpu::find<MemoryPool>(pool);
+    if (from && from->imported()) return CUDA_ERROR_INVALID_VALUE;
     const std::unique_lock lock(mutex_);
-    const auto piece = heapFor(context, kind)->allocate(size);
+    if (from && !from->fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const auto piece = heapFor(context, kind, from.get())->allocate(size);
     if (!piece) return CUDA_ERROR_OUT_OF_MEMORY;
     Allocation made;
     made.address = address = piece->address;
@@ -81,8 +181,13 @@ CUresult AddressSpace::allocate(Context& context, size_t size, MemoryKind kind, 
     made.flags = flags;
     made.piece = *piece;
     made.pool = pool;
+    if (from) {
+        made.pooled = true;
+        made.arena = from->arena();
+        made.rights = from->rights();
+    }
     insert(context, made);
-    if (const auto from = softgpu::find<MemoryPool>(pool)) from->took(size);
+    if (from) from->took(size);
     return CUDA_SUCCESS;
 }
 
@@ -114,7 +219,11 @@ void AddressSpace::forget(const Allocation& allocation) {
 
 void AddressSpace::returnMemory(const Allocation& allocation) {
     forget(allocation);
-    const auto found = heaps_.find({allocation.context, allocation.kind});
+    if (allocation.kind == MemoryKind::poolImport) {
+        munmap(reinterpret_cast<void*>(allocation.piece.block), allocation.piece.blockSize);
+        return;
+    }
+    const auto found = heaps_.find({allocation.context, allocation.kind, allocation.arena});
     if (found == heaps_.end()) return;
     const auto& heap = found->second;
     if (const auto ticket = tickets_.extract(allocation.address)) {
@@ -156,10 +265,11 @@ void AddressSpace::releaseAll(const Context& context) {
             Door::instance().close(ticket.mapped().id, {});
         }
         if (allocation.kind == MemoryKind::imported) unmapImport(allocation.address);
+        if (allocation.kind == MemoryKind::poolImport) returnMemory(allocation);
         at = allocations_.erase(at);
     }
     touch();
-    std::erase_if(heaps_, [&](const auto& entry) { return entry.first.first == &context; });
+    std::erase_if(heaps_, [&](const auto& entry) { return std::get<0>(entry.first) == &context; });
 }
 
 CUresult AddressSpace::exportMemory(uint64_t address, Ticket& ticket) {
@@ -172,7 +282,7 @@ CUresult AddressSpace::exportMemory(uint64_t address, Ticket& ticket) {
     const Allocation& memory = found->second;
     auto made = tickets_.find(memory.address);
     if (made == tickets_.end()) {
-        const auto& backing = heaps_.at({memory.context, memory.kind})->backing();
+        const auto& backing = heaps_.at({memory.context, memory.kind, 0})->backing();
         if (!backing) return CUDA_ERROR_NOT_SUPPORTED;
         const Exported exported{backing->file(), memory.piece.offset, memory.size,
                                 memory.context->device().uuid()};
@@ -276,7 +386,9 @@ NearbyMemory AddressSpace::nearest(uint64_t address) const {
 bool AddressSpace::startFree(uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = allocations_.find(address);
-    if (found == allocations_.end() || found->second.kind != MemoryKind::device) return false;
+    if (found == allocations_.end()) return false;
+    const MemoryKind kind = found->second.kind;
+    if (kind != MemoryKind::device && kind != MemoryKind::poolImport) return false;
     Allocation& allocation = found->second;
     if (std::exchange(allocation.leaving, true)) return false;
     if (const auto pool = softgpu::find<MemoryPool>(allocation.pool)) pool->gave(allocation.size);

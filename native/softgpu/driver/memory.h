@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <tuple>
 #include <utility>
 
 #include "native/abi/cuda_abi.h"
@@ -21,6 +22,7 @@
 namespace juice::softgpu {
 
 class Context;
+class MemoryPool;
 
 enum class MemoryKind : uint8_t {
     device,         // cuMemAlloc and its kin
@@ -30,6 +32,8 @@ enum class MemoryKind : uint8_t {
     global,         // a module's variable
     managedGlobal,  // a `__managed__` variable
     imported,       // what another process exported
+    poolImport,     // of another process's pool
+    mapped,         // physical memory in a reserved range; of no context
 };
 
 inline bool isManagedKind(MemoryKind kind) {
@@ -41,17 +45,37 @@ inline bool isHostKind(MemoryKind kind) {
     return kind == MemoryKind::host || kind == MemoryKind::registered;
 }
 
+/// Which devices may read and write physical memory where it is mapped.
+struct Rights {
+    uint64_t readable = 0, writable = 0;  // a bit for each device
+
+    CUmemAccess_flags of(int device) const {
+        const uint64_t bit = uint64_t{1} << device;
+        if ((writable & bit) != 0) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return (readable & bit) != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    void set(int device, CUmemAccess_flags flags) {
+        const uint64_t bit = uint64_t{1} << device;
+        readable = (readable & ~bit) | (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? bit : 0);
+        writable = (writable & ~bit) | (flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? bit : 0);
+    }
+};
+
 struct Allocation {
     uint64_t address = 0;
     size_t size = 0;
     MemoryKind kind = MemoryKind::device;
-    Context* context = nullptr;
-    int device = 0;
-    unsigned flags = 0;     // of cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged
-    uint64_t bufferId = 0;  // never reused in this process
-    Piece piece;            // where it lies; of memory from elsewhere, itself
+    Context* context = nullptr;  // null for mapped memory
+    int device = 0;              // -1 for mapped memory of the host
+    unsigned flags = 0;          // of cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged
+    uint64_t bufferId = 0;       // never reused in this process
+    Piece piece;                 // where it lies; of memory from elsewhere, itself
     bool syncMemops = true;
+    Rights rights;         // of mapped memory, and of a pool's
     void* pool = nullptr;  // the memory pool that it came from, if any
+    bool pooled = false;   // from a pool, though that may be no more
+    uint64_t arena = 0;    // of a pool that is exported
     bool leaving = false;  // a stream will free it
 
     uint64_t end() const { return address + size; }
@@ -66,6 +90,23 @@ class AddressSpace {
                       uint64_t& address, void* pool = nullptr);
     /// Enters memory that exists already. False when it overlaps with something known.
     bool enter(Context& context, uint64_t address, size_t size, MemoryKind kind, unsigned flags);
+    /// Enters physical memory that was mapped in a free range; no device may access it yet.
+    void enterMapping(uint64_t address, size_t size, int device);
+    /// Changes what a device may do with the mapping that starts there.
+    void setAccess(uint64_t address, int device, CUmemAccess_flags flags);
+    /// The same for all that came from a pool.
+    void setPoolAccess(const void* pool, int device, CUmemAccess_flags flags);
+    /// For a pool that is no more: what came from it is its device's alone.
+    void forgetPool(const void* pool);
+    /// Maps what another process's pool has in that range of its file.
+    CUresult importPooled(Context& context, MemoryPool& pool, uint64_t offset, size_t size,
+                          uint64_t& address);
+    /// How far memory that some device may access goes on from an address: over the borders of
+    /// mappings side by side.
+    size_t bytesFrom(uint64_t address) const;
+    /// All of the neighbouring mappings with which the device may do the same as with the one at
+    /// the address: begin and end. Empty when it may do nothing.
+    std::pair<uint64_t, uint64_t> mappedRange(uint64_t address, int device) const;
     /// Forgets the allocation that starts at the address and returns its memory, if it is ours.
     /// False when there is none of one of the `kinds`.
     bool release(uint64_t address, std::initializer_list<MemoryKind> kinds);
@@ -104,10 +145,10 @@ class AddressSpace {
         uint64_t base = 0;  // of the mapping
         size_t size = 0;
     };
-    using HeapKey = std::pair<const Context*, MemoryKind>;
+    using HeapKey = std::tuple<const Context*, MemoryKind, uint64_t>;  // with the arena
     using Allocations = std::map<uint64_t, Allocation>;
 
-    const std::shared_ptr<Heap>& heapFor(Context& context, MemoryKind kind);
+    const std::shared_ptr<Heap>& heapFor(Context& context, MemoryKind kind, const MemoryPool* pool);
     Allocations::const_iterator holding(uint64_t address) const;
     void returnMemory(const Allocation& allocation);
     void forget(const Allocation& allocation);

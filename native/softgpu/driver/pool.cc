@@ -1,9 +1,15 @@
 #include "native/softgpu/driver/pool.h"
 
+#include <fcntl.h>
+
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <new>
+#include <optional>
 
 #include "native/softgpu/driver/device.h"
+#include "native/softgpu/driver/file_label.h"
 #include "native/softgpu/driver/registry.h"
 
 namespace juice::softgpu {
@@ -23,12 +29,84 @@ struct DevicePools {
     }
 };
 
+uint64_t nextArena() {
+    static std::atomic<uint64_t> next{1};
+    return next++;
+}
+
+/// A file for a pool, whose first unit is for its label.
+std::shared_ptr<Backing> labelled(const Device& device) {
+    auto backing = std::make_shared<Backing>();
+    const FileLabel label(FileLabel::Content::pool, 0,
+                          {CU_MEM_LOCATION_TYPE_DEVICE, device.ordinal()},
+                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (!backing->take(Backing::kUnit) || !label.write(backing->file())) throw std::bad_alloc();
+    return backing;
+}
+
 DevicePools& pools() {
     static auto* const all = new DevicePools;
     return *all;
 }
 
 }  // namespace
+
+MemoryPool::MemoryPool(Device& device, std::shared_ptr<Backing> backing,
+                       CUmemAllocationHandleType handleTypes, size_t maxSize, bool imported)
+    : device_(device),
+      backing_(std::move(backing)),
+      arena_(backing_ ? nextArena() : 0),
+      handleTypes_(handleTypes),
+      maxSize_(maxSize),
+      imported_(imported) {
+    rights_.set(device.ordinal(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+MemoryPool::MemoryPool(Device& device, CUmemAllocationHandleType handleTypes, size_t maxSize)
+    : MemoryPool(device, handleTypes == CU_MEM_HANDLE_TYPE_NONE ? nullptr : labelled(device),
+                 handleTypes, maxSize, false) {}
+
+CUresult MemoryPool::import(int file, std::shared_ptr<MemoryPool>& pool) {
+    std::optional<FileLabel> label;
+    const CUresult failed = FileLabel::read(file, FileLabel::Content::pool, label);
+    if (failed != CUDA_SUCCESS) return failed;
+    const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    if (own < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    pool.reset(new MemoryPool(*deviceAt(label->location.id), std::make_shared<Backing>(own),
+                              CU_MEM_HANDLE_TYPE_NONE, 0, true));
+    return CUDA_SUCCESS;
+}
+
+int MemoryPool::exportFile() const {
+    const bool asked = (handleTypes_ & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
+    return asked ? fcntl(backing_->file(), F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+Rights MemoryPool::rights() const {
+    const std::lock_guard lock(mutex_);
+    return rights_;
+}
+
+CUmemAccess_flags MemoryPool::access(const Device& device) const {
+    return rights().of(device.ordinal());
+}
+
+CUresult MemoryPool::setAccess(const Device& device, CUmemAccess_flags flags) {
+    if (&device == &device_ && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        rights_.set(device.ordinal(), flags);
+    }
+    AddressSpace::instance().setPoolAccess(this, device.ordinal(), flags);
+    return CUDA_SUCCESS;
+}
+
+bool MemoryPool::fits(size_t bytes) const {
+    const std::lock_guard lock(mutex_);
+    return maxSize_ == 0 || (used_ <= maxSize_ && bytes <= maxSize_ - used_);
+}
 
 MemoryPool& MemoryPool::defaultOf(Device& device) {
     const std::lock_guard lock(pools().mutex);

@@ -107,6 +107,32 @@ class Peer {
             in >> digits;
             return code(cuIpcOpenEventHandle(&event_, handleOf<CUipcEventHandle>(digits)));
         }
+        // Descriptors come with the process, numbered.
+        if (command == "importPool") {
+            intptr_t file = 0;
+            std::string digits;
+            in >> file >> digits;
+            CUmemoryPool pool = nullptr;
+            auto data = handleOf<CUmemPoolPtrExportData>(digits);
+            const int made = cuMemPoolImportFromShareableHandle(
+                &pool, reinterpret_cast<void*>(file), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+            const int got = cuMemPoolImportPointer(&memory_, pool, &data);
+            return code(made != 0 ? made : got);
+        }
+        if (command == "importPhysical") {
+            intptr_t file = 0;
+            size_t size = 0;
+            in >> file >> size;
+            CUmemGenericAllocationHandle handle = 0;
+            const int made = cuMemImportFromShareableHandle(
+                &handle, reinterpret_cast<void*>(file), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+            const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                         CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+            cuMemAddressReserve(&memory_, size, 0, 0, 0);
+            const int mapped = cuMemMap(memory_, size, 0, handle, 0);
+            const int allowed = cuMemSetAccess(memory_, size, &access, 1);
+            return code(made != 0 ? made : mapped != 0 ? mapped : allowed);
+        }
         if (command == "busy") {
             *gate_ = 0;
             auto address = reinterpret_cast<CUdeviceptr>(gate_);

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <cstring>
 
 #include "native/softgpu/driver/test/driver_fixture.h"
@@ -188,6 +190,74 @@ TEST_F(Ipc, HandlesOfDeadProcessesAndMadeUpOnesAreErrors) {
     std::memset(&handle, 0x5a, sizeof(handle));
     EXPECT_EQ(cuIpcOpenMemHandle_v2(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
               CUDA_ERROR_INVALID_HANDLE);
+}
+
+/// A descriptor that processes started from now on have too.
+int inherited(int file) {
+    const int copy = fcntl(file, F_DUPFD, 100);
+    close(file);
+    return copy;
+}
+
+TEST_F(Ipc, PoolsArePassedAsFileDescriptors) {
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemoryPool pool = nullptr;
+    CUdeviceptr before = 0, memory = 0;
+    ASSERT_OK(cuMemPoolCreate(&pool, &properties));
+    ASSERT_OK(cuMemAllocFromPoolAsync(&before, 5000, pool, nullptr));
+    ASSERT_OK(cuMemAllocFromPoolAsync(&memory, 5000, pool, nullptr));
+    write(memory + 4996, 31);
+    int file = -1;
+    ASSERT_OK(
+        cuMemPoolExportToShareableHandle(&file, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CUmemPoolPtrExportData data{};
+    ASSERT_OK(cuMemPoolExportPointer(&data, memory));
+    file = inherited(file);
+    Peer other;
+    close(file);
+    EXPECT_EQ(other.ask("importPool " + std::to_string(file) + " " + text(data)), "0");
+    EXPECT_EQ(other.ask("read 4996"), "0 31");
+    EXPECT_EQ(other.ask("write 0 32"), "0");
+    EXPECT_EQ(read(memory), 32U);
+    EXPECT_EQ(other.ask("free"), "0");
+    EXPECT_EQ(read(memory), 32U);
+    CUmemoryPool plain = nullptr;
+    ASSERT_OK(cuDeviceGetDefaultMemPool(&plain, device));
+    EXPECT_EQ(
+        cuMemPoolExportToShareableHandle(&file, plain, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Ipc, PhysicalMemoryIsPassedAsAFileDescriptor) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    size_t unit = 0;
+    ASSERT_OK(cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr range = 0;
+    ASSERT_OK(cuMemCreate(&handle, unit, &properties, 0));
+    ASSERT_OK(cuMemAddressReserve(&range, unit, 0, 0, 0));
+    ASSERT_OK(cuMemMap(range, unit, 0, handle, 0));
+    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device},
+                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    ASSERT_OK(cuMemSetAccess(range, unit, &access, 1));
+    write(range + 40, 8);
+    int file = -1;
+    ASSERT_OK(
+        cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    file = inherited(file);
+    Peer other;
+    close(file);
+    EXPECT_EQ(other.ask("importPhysical " + std::to_string(file) + " " + std::to_string(unit)),
+              "0");
+    EXPECT_EQ(other.ask("read 40"), "0 8");
+    EXPECT_EQ(other.ask("write 44 9"), "0");
+    EXPECT_EQ(read(range + 44), 9U);
 }
 
 TEST_F(Ipc, EventsTellOfTheOtherProcesssWork) {

@@ -229,5 +229,65 @@ TEST_F(Copies, FillWithElementsOfAnyWidth) {
     EXPECT_EQ(cuMemsetD8_v2(pointer, 0, 65), CUDA_ERROR_INVALID_VALUE) << "beyond the end";
 }
 
+TEST_F(Copies, GoInBatches) {
+    const CUstream on = stream();
+    const CUdeviceptr first = allocate(64), second = allocate(64);
+    std::vector<uint32_t> from = {1, 2, 3, 4}, to(4, 0);
+    CUdeviceptr targets[] = {first, second, second + 4};
+    CUdeviceptr sources[] = {reinterpret_cast<CUdeviceptr>(from.data()), first + 4, first + 8};
+    size_t sizes[] = {16, 4, 4};
+    CUmemcpyAttributes attributes[2] = {};
+    attributes[0].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+    attributes[1].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    size_t indices[] = {0, 1};
+    ASSERT_OK(cuMemcpyBatchAsync_v2(targets, sources, sizes, 3, attributes, indices, 2, on));
+    EXPECT_OK(cuStreamSynchronize(on));
+    EXPECT_EQ(read(second), 2U);
+    EXPECT_EQ(read(second + 4), 3U);
+    EXPECT_EQ(cuMemcpyBatchAsync_v2(targets, sources, sizes, 3, attributes, indices, 2, nullptr),
+              CUDA_ERROR_INVALID_VALUE)
+        << "the default stream takes no batches";
+    indices[0] = 1;
+    EXPECT_EQ(cuMemcpyBatchAsync_v2(targets, sources, sizes, 3, attributes, indices, 2, on),
+              CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Copies, OfABatchTakePinnedSourcesAtTheCallWhenToldTo) {
+    volatile uint32_t* gate = pinnedWord();
+    volatile uint32_t* source = pinnedWord();
+    const CUstream on = stream();
+    CUdeviceptr targets[] = {allocate(4)};
+    CUdeviceptr sources[] = {reinterpret_cast<CUdeviceptr>(source)};
+    size_t sizes[] = {4}, indices[] = {0};
+    CUmemcpyAttributes attributes{};
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+    *source = 1;
+    spin(gate, on);
+    EXPECT_OK(cuMemcpyBatchAsync_v2(targets, sources, sizes, 1, &attributes, indices, 1, on));
+    *source = 2;
+    *gate = 1;
+    EXPECT_OK(cuStreamSynchronize(on));
+    EXPECT_EQ(read(targets[0]), 1U);
+}
+
+TEST_F(Copies, OfBoxesGoInBatches) {
+    const CUstream on = stream();
+    const CUdeviceptr pointer = allocate(4 * 4 * 4);
+    std::vector<uint8_t> from(64), to(8, 0);
+    std::iota(from.begin(), from.end(), 0);
+    EXPECT_OK(cuMemcpyHtoD_v2(pointer, from.data(), 64));
+    CUDA_MEMCPY3D_BATCH_OP box{};
+    box.src.type = box.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    box.src.op.ptr.ptr = pointer + 21;
+    box.src.op.ptr.rowLength = 4;
+    box.src.op.ptr.layerHeight = 4;
+    box.dst.op.ptr.ptr = reinterpret_cast<CUdeviceptr>(to.data());
+    box.extent = {2, 2, 2};
+    box.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    EXPECT_OK(cuMemcpy3DBatchAsync_v2(1, &box, 0, on));
+    EXPECT_OK(cuStreamSynchronize(on));
+    EXPECT_EQ(to, (std::vector<uint8_t>{21, 22, 25, 26, 37, 38, 41, 42}));
+}
+
 }  // namespace
 }  // namespace juice::softgpu

@@ -56,9 +56,50 @@ TEST_F(Pools, CanBeMadeAndSetForADevice) {
     EXPECT_EQ(current, standard);
     EXPECT_EQ(cuMemPoolDestroy(standard), CUDA_ERROR_INVALID_VALUE);
     properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if (isSoftwareGpu()) {
-        EXPECT_EQ(cuMemPoolCreate(&made, &properties), CUDA_ERROR_NOT_SUPPORTED);
-    }
+    EXPECT_OK(cuMemPoolCreate(&made, &properties));
+    EXPECT_OK(cuMemPoolDestroy(made));
+}
+
+TEST_F(Pools, AreNoLargerThanTheyMayBe) {
+    SOFTWARE_GPU_ONLY();
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    properties.maxSize = 1000;
+    CUmemoryPool pool = nullptr;
+    ASSERT_OK(cuMemPoolCreate(&pool, &properties));
+    CUdeviceptr first = 0, second = 0;
+    EXPECT_OK(cuMemAllocFromPoolAsync(&first, 600, pool, nullptr));
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&second, 600, pool, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_OK(cuMemFreeAsync(first, nullptr));
+    EXPECT_OK(cuMemAllocFromPoolAsync(&second, 600, pool, nullptr));
+}
+
+TEST_F(Pools, OutlivedByTheirMemoryTakeNothingFromTheNext) {
+    SOFTWARE_GPU_ONLY();
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemoryPool pool = nullptr;
+    CUdeviceptr word = 0;
+    ASSERT_OK(cuMemPoolCreate(&pool, &properties));
+    ASSERT_OK(cuMemAllocFromPoolAsync(&word, 64, pool, nullptr));
+    ASSERT_OK(cuMemPoolDestroy(pool));
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&word, 64, pool, nullptr), CUDA_ERROR_INVALID_HANDLE);
+    ASSERT_OK(cuMemPoolCreate(&pool, &properties));
+    EXPECT_OK(cuMemFreeAsync(word, nullptr));
+    EXPECT_EQ(usedIn(pool), 0U);
+}
+
+TEST_F(Pools, AreFoundByTheirLocation) {
+    CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemoryPool byLocation = nullptr, byDevice = nullptr;
+    EXPECT_OK(cuMemGetDefaultMemPool(&byLocation, &here, CU_MEM_ALLOCATION_TYPE_PINNED));
+    EXPECT_OK(cuDeviceGetDefaultMemPool(&byDevice, device));
+    EXPECT_EQ(byLocation, byDevice);
+    EXPECT_OK(cuMemGetMemPool(&byLocation, &here, CU_MEM_ALLOCATION_TYPE_PINNED));
+    EXPECT_EQ(byLocation, byDevice);
+    EXPECT_OK(cuMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, byDevice));
 }
 
 }  // namespace
