@@ -79,7 +79,7 @@ TEST_F(Double, ApproximatesReciprocals) {
     expectNear<double>(
         "abs.f64 %d1, %d1; rsqrt.approx.f64 %d4, %d1;", some,
         [](const Row& row) { return 1.0 / std::sqrt(std::fabs(valueOf<double>(row[0]))); },
-        {0x1p-19, 0});
+        {0x1p-51, 0});
     expectNear<double>(
         "abs.f64 %d1, %d1; rsqrt.approx.ftz.f64 %d4, %d1;", some,
         [](const Row& row) { return 1.0 / std::sqrt(std::fabs(valueOf<double>(row[0]))); },

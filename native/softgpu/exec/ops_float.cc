@@ -114,8 +114,9 @@ constexpr auto kRcpApprox64 = [](double a) { return upperHalf(flush(1.0 / flush(
 constexpr auto kRsqrtApproxFtz64 = [](double a) {
     return upperHalf(1.0 / std::sqrt(flush(upperHalf(a))));
 };
+/// Without .ftz it is a sequence of instructions, and as good as the type.
 constexpr auto kRsqrtApprox64 = [](double a) {
-    return isNan(a) ? a + a : upperHalf(1.0 / std::sqrt(a));
+    return isNan(a) ? a + a : static_cast<double>(1.0L / std::sqrt(static_cast<long double>(a)));
 };
 
 constexpr auto kCopysign32 = [](uint32_t a, uint32_t b) {
