@@ -32,13 +32,17 @@ void startWarp(Warp& warp, const Grid& grid, uint32_t index) {
     warp.blocked = warp.parked = warp.arrived = warp.clock = 0;
     std::memset(warp.waiting, 0, sizeof warp.waiting);
     for (unsigned i = 0; i < kLanes; ++i) {
-        uint32_t thread = first + i;
         warp.pc[i] = function.entry;
         warp.frame[i] = warp.stamp[i] = 0;
+    }
+    // The same in every block, and block objects do not outlive their launch.
+    for (unsigned i = 0; i < kLanes && !warp.numbered; ++i) {
+        uint32_t thread = first + i;
         warp.tid[0][i] = thread % size.x;
         warp.tid[1][i] = thread / size.x % size.y;
         warp.tid[2][i] = thread / size.x / size.y;
     }
+    warp.numbered = true;
     clear(warp.registers, function.frameBytes);
     warp.localPerLane = std::max(warp.localPerLane, kernel.localStack);
     // Stacks may be large and are not promised to be zero: only fresh ones are.

@@ -181,6 +181,11 @@ bool reachEach(Exec& x, const Instr& in, uint32_t m, unsigned bytes, const uint6
     return false;
 }
 
+/// Generic addresses of shared memory: the window of the first lane's is that of all.
+bool inSharedWindow(Space space, uint64_t address) {
+    return space == Space::generic && address - kSharedWindow < kWindowSize;
+}
+
 JUICE_LOOP bool reachLoop(Exec& x, const Instr& in, uint32_t m, unsigned bytes,
                           uint8_t* (&at)[kLanes]) {
     alignas(64) uint64_t place[kLanes];
@@ -200,6 +205,12 @@ JUICE_LOOP bool reachLoop(Exec& x, const Instr& in, uint32_t m, unsigned bytes,
             break;
         default: {
             uint64_t first = place[std::countr_zero(m)];
+            if (inSharedWindow(space, first)) {
+                begin = kSharedWindow;
+                end = begin + x.block->sharedBytes;
+                bias = reinterpret_cast<uint64_t>(x.block->shared.data()) - begin;
+                break;
+            }
             const RangeCache::Range& last = x.ranges.ways[0];
             if (first - last.begin < last.end - last.begin || findRange(x, first, bytes)) {
                 begin = last.begin;
@@ -233,6 +244,12 @@ constexpr auto wideReach = plainReach;
 
 bool (*const reach)(Exec&, const Instr&, uint32_t, unsigned,
                     uint8_t* (&)[kLanes]) = cpuIsWide() ? wideReach : plainReach;
+
+uint8_t* reachRow(Exec& x, Space space, uint64_t address, uint64_t bytes) {
+    if (space == Space::local) return nullptr;
+    if (space == Space::generic && address - kLocalWindow < kWindowSize) return nullptr;
+    return reachOne(x, 0, space, address, bytes);
+}
 
 uint8_t* reachGeneric(Exec& x, unsigned lane, uint64_t address, uint64_t bytes) {
     Space space = Space::generic;

@@ -13,29 +13,78 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
+/// One value of M in memory to a register of R, extended by M's sign.
+template <class M, class R>
+JUICE_LOOP void loadOne(Exec& x, const Instr& in, uint32_t m) {
+    R* d = x.to<R>(in.dst);
+    Row<M> rows[2];
+    if (m == kAllLanes && reachRows<M>(x, in, rows)) {
+        for (unsigned k = 0; k < 2; ++k) {
+            const M* from = rows[k].first;
+            R* to = d + k * kRow;
+            if (rows[k].same) {
+                fillRow(to, static_cast<R>(*from));
+            } else {
+                copyRow(to, from);
+            }
+        }
+        return;
+    }
+    if (in.aux & kUniformAddress) {
+        auto address = static_cast<uint64_t>(in.imm);
+        const uint8_t* at = nullptr;
+        if (address % sizeof(M) == 0) {
+            at = reachRowQuickly(x, static_cast<Space>(in.aux & 0xff), address, sizeof(M));
+        }
+        if (at != nullptr) {
+            R value = static_cast<R>(*reinterpret_cast<const M*>(at));
+            forLanes(m, [=](unsigned i) { d[i] = value; });
+            return;
+        }
+    }
+    uint8_t* at[kLanes];
+    if (!reach(x, in, m, sizeof(M), at)) return;
+    if (m == kAllLanes) {
+        for (unsigned i = 0; i < kLanes; ++i) {
+            d[i] = static_cast<R>(*reinterpret_cast<const M*>(at[i]));
+        }
+    } else {
+        eachLane(m, [&](unsigned i) { d[i] = static_cast<R>(*reinterpret_cast<const M*>(at[i])); });
+    }
+}
+
 /// N values of M in memory to N registers of R, extended by M's sign.
 template <class M, class R, unsigned N>
 void loadLoop(Exec& x, const Instr& in, uint32_t m) {
     uint8_t* at[kLanes];
     if (!reach(x, in, m, sizeof(M) * N, at)) return;
-    if constexpr (N == 1) {
-        R* d = x.to<R>(in.dst);
-        if (m == kAllLanes) {
-            for (unsigned i = 0; i < kLanes; ++i) {
-                d[i] = static_cast<R>(*reinterpret_cast<const M*>(at[i]));
+    R* d[N];
+    for (unsigned k = 0; k < N; ++k) d[k] = x.to<R>(x.more(in)[k]);
+    eachLane(m, [&](unsigned i) {
+        const M* from = reinterpret_cast<const M*>(at[i]);
+        for (unsigned k = 0; k < N; ++k) d[k][i] = static_cast<R>(from[k]);
+    });
+}
+
+template <class M, class R>
+JUICE_LOOP void storeOne(Exec& x, const Instr& in, uint32_t m) {
+    const R* s = x.from<R>(*x.more(in));
+    Row<M> rows[2];
+    if (m == kAllLanes && reachRows<M>(x, in, rows)) {
+        for (unsigned k = 0; k < 2; ++k) {
+            M* to = rows[k].first;
+            const R* from = s + k * kRow;
+            if (rows[k].same) {
+                *to = static_cast<M>(from[kRow - 1]);  // as if in the order of the lanes
+            } else {
+                copyRow(to, from);
             }
-        } else {
-            eachLane(
-                m, [&](unsigned i) { d[i] = static_cast<R>(*reinterpret_cast<const M*>(at[i])); });
         }
-    } else {
-        R* d[N];
-        for (unsigned k = 0; k < N; ++k) d[k] = x.to<R>(x.more(in)[k]);
-        eachLane(m, [&](unsigned i) {
-            const M* from = reinterpret_cast<const M*>(at[i]);
-            for (unsigned k = 0; k < N; ++k) d[k][i] = static_cast<R>(from[k]);
-        });
+        return;
     }
+    uint8_t* at[kLanes];
+    if (!reach(x, in, m, sizeof(M), at)) return;
+    eachLane(m, [&](unsigned i) { *reinterpret_cast<M*>(at[i]) = static_cast<M>(s[i]); });
 }
 
 template <class M, class R, unsigned N>
@@ -55,7 +104,7 @@ Handler loadOf(unsigned n) {
     if constexpr (sizeof(M) > sizeof(R))
         return nullptr;
     else
-        return n == 1   ? loadLoop<M, R, 1>
+        return n == 1   ? lanes<loadOne<M, R>>()
                : n == 2 ? loadLoop<M, R, 2>
                : n == 4 ? loadLoop<M, R, 4>
                         : loadLoop<M, R, 8>;
@@ -91,7 +140,7 @@ Handler loadHandler(Type type, unsigned registerBytes, unsigned n) {
         case 8:
             return loadInto<uint64_t>(registerBytes, n);
         case 16:
-            return registerBytes == 16 && n == 1 ? loadLoop<Wide128, Wide128, 1> : nullptr;
+            return registerBytes == 16 && n == 1 ? lanes<loadOne<Wide128, Wide128>>() : nullptr;
         default:
             return nullptr;
     }
@@ -102,7 +151,7 @@ Handler storeOf(unsigned n) {
     if constexpr (sizeof(M) > sizeof(R))
         return nullptr;
     else
-        return n == 1   ? storeLoop<M, R, 1>
+        return n == 1   ? lanes<storeOne<M, R>>()
                : n == 2 ? storeLoop<M, R, 2>
                : n == 4 ? storeLoop<M, R, 4>
                         : storeLoop<M, R, 8>;

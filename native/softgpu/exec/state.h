@@ -31,6 +31,7 @@ struct Warp {
     uint32_t stamp[kLanes] = {};    // when the lane was last scheduled: the oldest goes first
     uint32_t members[kLanes] = {};  // whom an arrived lane waits for
     uint32_t tid[3][kLanes] = {};
+    bool numbered = false;  // tid is set
     AlignedBytes registers;
     AlignedBytes local;  // kLanes stacks of localPerLane bytes
     size_t localPerLane = 0;

@@ -52,6 +52,19 @@ TEST(Faults, nameTheNearestAllocation) {
     expectFault(result, 700, {"read of 16 bytes", "16 bytes into the 24-byte allocation"});
 }
 
+TEST(Faults, areFoundInWholeWarpsThatRunAcrossAnEnd) {
+    auto program = load(wrap("ld.global.u64 %rd4, [%rd2]; st.global.u64 [%rd1], %rd4;"));
+    TestMemory memory;
+    auto* out = memory.allocate<uint64_t>(96);
+    auto* in = memory.allocate<uint64_t>(80);
+    for (int i = 0; i < 80; ++i) in[i] = static_cast<uint64_t>(i) + 1;
+    expectFault(run(launchOf(*program, memory, {}, {96}, out, in)), 700,
+                {"read of 8 bytes", "thread (80,0,0) and 15 others"});
+    for (int i = 0; i < 96; ++i) EXPECT_EQ(out[i], i < 80 ? static_cast<uint64_t>(i) + 1 : 0) << i;
+    expectFault(run(launchOf(*program, memory, {}, {96}, in, out)), 700,
+                {"write of 8 bytes", "thread (80,0,0) and 15 others"});
+}
+
 TEST(Faults, misalignedAddressesGive716) {
     expectFault(outcome("ld.global.u32 %r2, [%rd2+2];", 0), 716,
                 {"misaligned address", "read of 4 bytes", "not a multiple of 4"});

@@ -33,6 +33,65 @@ TEST(Memory, extendsNarrowLoadsByTheirSign) {
     check("ld.global.nc.L2::128B.u64 %rd5, [%rd2];", [](W v) { return v; });
 }
 
+TEST(Memory, takesWholeRowsWordByWord) {
+    std::vector<W> in;
+    for (W i = 0; i < 64; ++i) in.push_back(i * 0x9e3779b97f4a7c15);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(in.data());
+    struct Width {
+        const char* type;
+        unsigned size;
+        bool negative;
+    };
+    for (const Width& width : {Width{"u8", 1, false},
+                               {"s8", 1, true},
+                               {"u16", 2, false},
+                               {"s16", 2, true},
+                               {"u32", 4, false},
+                               {"s32", 4, true},
+                               {"u64", 8, false}}) {
+        // The warp's lanes in one row, or its halves alike, or all at one place, or neither.
+        for (unsigned span : {64u, 16u, 1u, 8u}) {
+            const std::string size = std::to_string(width.size), type = width.type;
+            auto got = evaluate("and.b32 %r2, %r1, " + std::to_string(span - 1) +
+                                    "; ld.param.u64 %rd6, [in]; mul.wide.u32 %rd7, %r2, " + size +
+                                    "; add.s64 %rd6, %rd6, %rd7; ld.global." + type +
+                                    " %rd5, [%rd6]; st.global.u64 [%rd1], %rd5;",
+                                in);
+            for (size_t i = 0; i < 64; ++i) {
+                W want = 0;
+                std::memcpy(&want, bytes + i % span * width.size, width.size);
+                unsigned shift = 64 - 8 * width.size;
+                if (width.negative)
+                    want = static_cast<W>(static_cast<int64_t>(want << shift) >> shift);
+                ASSERT_EQ(got[i], want) << type << " " << span << " " << i;
+            }
+            // Narrow rows of results, too; of two that store to one place the higher lane wins.
+            got = evaluate("ld.global.u64 %rd5, [%rd2]; and.b32 %r2, %r1, " +
+                               std::to_string(span - 1) +
+                               "; ld.param.u64 %rd6, [out]; mul.wide.u32 %rd7, %r2, " + size +
+                               "; add.s64 %rd6, %rd6, %rd7; st.global." + type + " [%rd6], %rd5;",
+                           std::vector<W>(in.begin(), in.begin() + 32));
+            const unsigned written = std::min(span, 32u);
+            for (unsigned i = 0; i < written; ++i) {
+                W stored = 0;
+                std::memcpy(&stored, reinterpret_cast<const uint8_t*>(got.data()) + i * width.size,
+                            width.size);
+                W mask = ~W{0} >> (64 - 8 * width.size);
+                ASSERT_EQ(stored, in[32 - written + i] & mask) << type << " " << span << " " << i;
+            }
+        }
+    }
+}
+
+TEST(Memory, reachesSharedMemoryThroughGenericAddressesInRowsAndNot) {
+    const std::string kBody =
+        ".shared .align 8 .b8 words[512]; mov.u64 %rd4, words; cvta.shared.u64 %rd5, %rd4;\n"
+        "add.s64 %rd6, %rd5, %rd3; ld.global.u64 %rd7, [%rd2]; st.u64 [%rd6], %rd7; bar.sync 0;\n"
+        "sub.s64 %rd8, %rd5, %rd3; ld.u64 %rd9, [%rd8+504]; st.global.u64 [%rd1], %rd9;";
+    auto got = evaluate(kBody, counted(64));
+    for (W i = 0; i < 64; ++i) EXPECT_EQ(got[i], 64 - i);
+}
+
 TEST(Memory, storesTheLowPartOfWiderRegisters) {
     auto got = evaluate(
         "mov.u64 %rd5, 0x1122334455667788; st.global.u64 [%rd1], -1;"
