@@ -286,15 +286,6 @@ CUresult send_cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddr
     return call.wait().raw(tensorMap, sizeof *tensorMap).result();
 }
 
-CUresult send_cuStreamWaitEvent(bool perThread, CUstream hStream, CUevent hEvent, unsigned int Flags) {
-    Outgoing call(Op::cuStreamWaitEvent);
-    if (!((Flags & ~1u) == 0)) return call.require(false, CUDA_ERROR_INVALID_VALUE).post();
-    call.stream(hStream, perThread);
-    call.handle(ObjectKind::event, hEvent);
-    call.put(Flags);
-    return call.post();
-}
-
 CUresult send_cuStreamCopyAttributes(bool perThread, CUstream dst, CUstream src) {
     Outgoing call(Op::cuStreamCopyAttributes);
     call.stream(dst, perThread);
@@ -402,8 +393,6 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tens
 CUresult cuTensorMapEncodeIm2col(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, unsigned int tensorRank, void* globalAddress, const unsigned long long* globalDim, const unsigned long long* globalStrides, const int* pixelBoxLowerCorner, const int* pixelBoxUpperCorner, unsigned int channelsPerPixel, unsigned int pixelsPerColumn, const unsigned int* elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) { return send_cuTensorMapEncodeIm2col(tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill); }
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, unsigned int tensorRank, void* globalAddress, const unsigned long long* globalDim, const unsigned long long* globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, unsigned int channelsPerPixel, unsigned int pixelsPerColumn, const unsigned int* elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) { return send_cuTensorMapEncodeIm2colWide(tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill); }
 CUresult cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddress) { return send_cuTensorMapReplaceAddress(tensorMap, globalAddress); }
-CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) { return send_cuStreamWaitEvent(false, hStream, hEvent, Flags); }
-CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags) { return send_cuStreamWaitEvent(true, hStream, hEvent, Flags); }
 CUresult cuStreamCopyAttributes(CUstream dst, CUstream src) { return send_cuStreamCopyAttributes(false, dst, src); }
 CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src) { return send_cuStreamCopyAttributes(true, dst, src); }
 CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value_out) { return send_cuStreamGetAttribute(false, hStream, attr, value_out); }

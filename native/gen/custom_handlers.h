@@ -52,6 +52,42 @@ CUresult custom_cuStreamSynchronize(Incoming& in);
 CUresult custom_cuStreamQuery(Incoming& in);
 CUresult custom_cuEventQuery(Incoming& in);
 CUresult custom_cuEventSynchronize(Incoming& in);
+CUresult custom_cuLaunchHostFunc(Incoming& in);
+CUresult custom_juiceCaptureMode(Incoming& in);
+CUresult custom_cuStreamBeginCapture_v2(Incoming& in);
+CUresult custom_cuStreamEndCapture(Incoming& in);
+CUresult custom_cuStreamGetCaptureInfo_v3(Incoming& in);
+CUresult custom_cuStreamUpdateCaptureDependencies_v2(Incoming& in);
+CUresult custom_cuGraphCreate(Incoming& in);
+CUresult custom_cuGraphClone(Incoming& in);
+CUresult custom_cuGraphDestroy(Incoming& in);
+CUresult custom_cuGraphDestroyNode(Incoming& in);
+CUresult custom_cuGraphNodeFindInClone(Incoming& in);
+CUresult custom_cuGraphDebugDotPrint(Incoming& in);
+CUresult custom_juiceGraphList(Incoming& in);
+CUresult custom_juiceGraphConnect(Incoming& in);
+CUresult custom_juiceGraphAddNode(Incoming& in);
+CUresult custom_juiceGraphSetNode(Incoming& in);
+CUresult custom_juiceGraphGetNode(Incoming& in);
+CUresult custom_cuGraphNodeGetType(Incoming& in);
+CUresult custom_cuGraphKernelNodeGetAttribute(Incoming& in);
+CUresult custom_cuGraphKernelNodeSetAttribute(Incoming& in);
+CUresult custom_cuGraphKernelNodeCopyAttributes(Incoming& in);
+CUresult custom_cuGraphInstantiateWithParams(Incoming& in);
+CUresult custom_cuGraphExecDestroy(Incoming& in);
+CUresult custom_cuGraphUpload(Incoming& in);
+CUresult custom_cuGraphExecUpdate_v2(Incoming& in);
+CUresult custom_cuGraphNodeSetEnabled(Incoming& in);
+CUresult custom_cuGraphNodeGetEnabled(Incoming& in);
+CUresult custom_cuGraphLaunch(Incoming& in);
+CUresult custom_cuUserObjectCreate(Incoming& in);
+CUresult custom_cuUserObjectRetain(Incoming& in);
+CUresult custom_cuUserObjectRelease(Incoming& in);
+CUresult custom_cuGraphRetainUserObject(Incoming& in);
+CUresult custom_cuGraphReleaseUserObject(Incoming& in);
+CUresult custom_cuDeviceGetGraphMemAttribute(Incoming& in);
+CUresult custom_cuDeviceSetGraphMemAttribute(Incoming& in);
+CUresult custom_cuDeviceGraphMemTrim(Incoming& in);
 CUresult custom_juiceMirrorCohere(Incoming& in);
 CUresult custom_juiceWatch(Incoming& in);
 CUresult custom_cuMemAllocManaged(Incoming& in);
@@ -109,6 +145,42 @@ CUresult custom_cuIpcOpenEventHandle(Incoming& in);
     X(cuStreamQuery) \
     X(cuEventQuery) \
     X(cuEventSynchronize) \
+    X(cuLaunchHostFunc) \
+    X(juiceCaptureMode) \
+    X(cuStreamBeginCapture_v2) \
+    X(cuStreamEndCapture) \
+    X(cuStreamGetCaptureInfo_v3) \
+    X(cuStreamUpdateCaptureDependencies_v2) \
+    X(cuGraphCreate) \
+    X(cuGraphClone) \
+    X(cuGraphDestroy) \
+    X(cuGraphDestroyNode) \
+    X(cuGraphNodeFindInClone) \
+    X(cuGraphDebugDotPrint) \
+    X(juiceGraphList) \
+    X(juiceGraphConnect) \
+    X(juiceGraphAddNode) \
+    X(juiceGraphSetNode) \
+    X(juiceGraphGetNode) \
+    X(cuGraphNodeGetType) \
+    X(cuGraphKernelNodeGetAttribute) \
+    X(cuGraphKernelNodeSetAttribute) \
+    X(cuGraphKernelNodeCopyAttributes) \
+    X(cuGraphInstantiateWithParams) \
+    X(cuGraphExecDestroy) \
+    X(cuGraphUpload) \
+    X(cuGraphExecUpdate_v2) \
+    X(cuGraphNodeSetEnabled) \
+    X(cuGraphNodeGetEnabled) \
+    X(cuGraphLaunch) \
+    X(cuUserObjectCreate) \
+    X(cuUserObjectRetain) \
+    X(cuUserObjectRelease) \
+    X(cuGraphRetainUserObject) \
+    X(cuGraphReleaseUserObject) \
+    X(cuDeviceGetGraphMemAttribute) \
+    X(cuDeviceSetGraphMemAttribute) \
+    X(cuDeviceGraphMemTrim) \
     X(juiceMirrorCohere) \
     X(juiceWatch) \
     X(cuMemAllocManaged) \

@@ -38,9 +38,13 @@ export const deviceArea = area("device", "Devices: which there are, what they ca
   fn("CUresult cuDeviceUnregisterAsyncNotification(CUdevice device, CUasyncCallbackHandle callback)"),
   fn("CUresult cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId)", { class: "local" }),
   fn("CUresult cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev)", { class: "local" }),
-  fn("CUresult cuDeviceGraphMemTrim(CUdevice device)"),
-  fn("CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value)"),
-  fn("CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value)"),
+  fn("CUresult cuDeviceGraphMemTrim(CUdevice device)", { class: "custom" }),
+  fn("CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value)", {
+    class: "custom"
+  }),
+  fn("CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value)", {
+    class: "custom"
+  }),
   fn("CUresult cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev)", { class: "local" }),
   fn("CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)", { class: "waited" }),
   fn("CUresult cuCtxDisablePeerAccess(CUcontext peerContext)", { class: "waited" }),

@@ -19,7 +19,10 @@ export const launchArea = area(
     fn(
       "CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launchParamsList, unsigned int numDevices, unsigned int flags)"
     ),
-    fn("CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData)", { perThread: "ptsz" }),
+    fn("CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData)", {
+      perThread: "ptsz",
+      class: "custom"
+    }),
     fn("CUresult cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)"),
     fn("CUresult cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)"),
     fn("CUresult cuParamSetSize(CUfunction hfunc, unsigned int numbytes)"),

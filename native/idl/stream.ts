@@ -38,10 +38,12 @@ export const streamArea = area("stream", "Streams: life, order, attributes, wait
   fn("CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)", {
     perThread: "ptsz",
     class: "posted",
+    byHand: "shim",
     require: ["(Flags & ~1u) == 0"]
   }),
   fn("CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags)", {
-    perThread: "ptsz"
+    perThread: "ptsz",
+    class: "custom"
   }),
   fn("CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)", {
     perThread: "ptsz",

@@ -43,6 +43,10 @@ class Client final : public ClientLink, private FrameSink {
     void patch(Bytes pieces) override;
     void onPatch(PatchHandler handler) override;
     void onOutput(OutputHandler handler) override;
+    void onCallback(std::function<void(const Callback&)> handler) override;
+    bool awaitLanded(uint64_t ordinal) override;
+    void write(uint64_t address, const void* source, size_t size) override;
+    void called(uint64_t id) override;
     bool broken() const override { return desk_.closed(); }
     std::string reason() const override;
     void close() override;
@@ -101,6 +105,7 @@ class Client final : public ClientLink, private FrameSink {
     std::string onFaultFrame(Bytes payload);
     std::string onPatchFrame(Bytes payload);
     std::string onOutputFrame(Bytes payload);
+    std::string onCallbackFrame(Bytes payload);
     void acknowledge(size_t bytes);
     void laneEnded(const std::string& lane, FrameStream::Got got, const std::string& sentence);
     void fail(const std::string& why);
@@ -131,6 +136,7 @@ class Client final : public ClientLink, private FrameSink {
     std::function<void(int, uint16_t)> faultHandler_;
     PatchHandler patchHandler_;
     OutputHandler outputHandler_;
+    std::function<void(const Callback&)> callbackHandler_;
 
     // of the reading thread:
     uint64_t lastReply_ = 0, lastAcked_ = 0, unackedBytes_ = 0, lastExecuted_ = 0;

@@ -201,6 +201,40 @@ void Client::onOutput(OutputHandler handler) {
     outputHandler_ = std::move(handler);
 }
 
+void Client::onCallback(std::function<void(const Callback&)> handler) {
+    std::lock_guard lock(desk_.state);
+    callbackHandler_ = std::move(handler);
+}
+
+bool Client::awaitLanded(uint64_t ordinal) {
+    const NoCancel whole;
+    WaiterFor landed([&] { return inflow_.landedThrough(ordinal); });
+    desk_.wait(landed);
+    std::lock_guard lock(desk_.state);
+    return landed.ready() && !desk_.closed();
+}
+
+void Client::write(uint64_t address, const void* source, size_t size) {
+    const NoCancel whole;
+    constexpr size_t kMost = wire::kMaxPayload / 2;
+    const auto* bytes = static_cast<const uint8_t*>(source);
+    for (size_t done = 0; done < size && !broken(); done += kMost) {
+        const size_t now = std::min(kMost, size - done);
+        Writer out;
+        out.put(address + done).raw(bytes + done, now);
+        outbox_.appendFrame(immediateFrame(wire::Kind::write, out.view()));
+        if (size > kMost) outbox_.flush();
+    }
+}
+
+void Client::called(uint64_t id) {
+    const NoCancel whole;
+    Writer out;
+    out.put(id);
+    outbox_.appendFrame(immediateFrame(wire::Kind::called, out.view()));
+    outbox_.flush();
+}
+
 std::string Client::reason() const {
     std::lock_guard lock(ending_);
     return reason_;
@@ -222,6 +256,14 @@ void Client::fail(const std::string& why) {
     desk_.close();
     outbox_.close();
     outflow_.close();
+    std::function<void(const Callback&)> handler;
+    {
+        std::lock_guard lock(desk_.state);
+        handler = callbackHandler_;
+    }
+    Callback none;
+    none.broken = true;
+    if (handler) handler(none);
 }
 
 void Client::close() {

@@ -49,6 +49,15 @@ struct Reply {
     Reader reader() const { return Reader(payload); }
 };
 
+/// A stream or a graph of the worker has got to a function of the program: see wire.h.
+struct Callback {
+    uint64_t id = 0;
+    int32_t result = 0;
+    uint32_t kind = 0;  // custom::Called
+    uint64_t landed = 0;
+    bool broken = false;  // none at all: the link has failed, and no more will come
+};
+
 class ClientLink {
   public:
     /// Connects, proves the key, agrees on an arena. Blocks for at most kHandshakeTimeoutMs a step.
@@ -97,6 +106,15 @@ class ClientLink {
     /// not call back into the link. Without a handler it is dropped.
     using OutputHandler = std::function<void(wire::OutputStream stream, std::string_view text)>;
     virtual void onOutput(OutputHandler handler) = 0;
+    /// What the worker's streams ask for: called on an internal thread, must not call back into the
+    /// link.
+    virtual void onCallback(std::function<void(const Callback&)> handler) = 0;
+    /// Waits for every transfer that a callback presupposes; false when the link has failed.
+    virtual bool awaitLanded(uint64_t ordinal) = 0;
+    /// Writes into a mirror of the worker's, past all Calls.
+    virtual void write(uint64_t address, const void* source, size_t size) = 0;
+    /// The function has been called, and what it changed has been written: the stream goes on.
+    virtual void called(uint64_t id) = 0;
 
     virtual bool broken() const = 0;
     /// Why, in one sentence; empty while the link works.

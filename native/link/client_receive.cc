@@ -25,6 +25,8 @@ std::string Client::frame(const wire::Header& header, Bytes payload, const Segme
             return onPatchFrame(payload);
         case Kind::output:
             return onOutputFrame(payload);
+        case Kind::callback:
+            return onCallbackFrame(payload);
         case Kind::credit: {
             Reader in(payload);
             const auto bytes = in.get<uint64_t>();
@@ -131,6 +133,24 @@ std::string Client::onPatchFrame(Bytes payload) {
     Reader in(payload);
     const auto watches = in.get<uint64_t>();
     return handler(watches, payload.subspan(sizeof watches));
+}
+
+std::string Client::onCallbackFrame(Bytes payload) {
+    Reader in(payload);
+    Callback callback;
+    in.get(callback.id);
+    in.get(callback.result);
+    in.get(callback.kind);
+    in.get(callback.landed);
+    std::function<void(const Callback&)> handler;
+    {
+        std::lock_guard lock(desk_.state);
+        if (!inflow_.plausible(callback.landed))
+            return "a callback that presupposes impossible transfers";
+        handler = callbackHandler_;
+    }
+    if (handler) handler(callback);
+    return {};
 }
 
 std::string Client::beginChunk(const wire::Header&, const ChunkHead& head, size_t bytes,

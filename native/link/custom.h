@@ -176,6 +176,140 @@ struct LaunchAttribute {
 constexpr uint32_t kMaxParamBytes = 32764;
 constexpr uint32_t kMaxLaunchAttributes = 32;
 
+/// What a Callback of the link is about; its id is of that kind.
+enum class Called : uint32_t {
+    function = 0,       // HostCall::id
+    graphFunction = 1,  // GraphHost::gate
+    launched = 2,       // GraphLaunch::token: all of the launch is done, or has failed
+    userObject = 3,     // UserObject::destroyed: nothing refers to it any more
+};
+/// cuLaunchHostFunc and cuStreamAddCallback: the stream stops here until the client has called the
+/// function that it knows by `id`. Posted. A Callback for it comes in any case, with an error where
+/// the stream does not get here. In a captured stream it becomes a host node, and nothing comes.
+struct HostCall {
+    uint64_t id;  // the client's, used once
+    uint64_t stream;
+    uint64_t captured;  // 1: the client knows the stream as captured
+};
+
+// ---- Captures and graphs. Graphs, their nodes, executable graphs and user objects go by *numbers*
+// that the worker gives out, never 0; it forgets the number of a node with its graph. Calls with
+// results are waited.
+
+/// A node and the data of the edge to or from it.
+struct NodeEdge {
+    uint64_t node;
+    uint8_t data[8];  // CUgraphEdgeData
+};
+/// juiceCaptureMode: the client thread's cuThreadExchangeStreamCaptureMode.
+struct CaptureMode {
+    uint64_t mode;
+};
+/// cuStreamBeginCapture_v2 and cuStreamBeginCaptureToGraph: followed by `dependencies` NodeEdge.
+/// Results: u64 id of the capture.
+struct CaptureBegin {
+    uint64_t stream;
+    uint64_t graph;  // 0: a new one
+    uint32_t mode;
+    uint32_t dependencies;
+};
+/// cuStreamEndCapture {u64 stream}. Results: u64 graph.
+/// cuStreamGetCaptureInfo_v3 {u64 stream}. Results: CaptureInfo, then its NodeEdges.
+struct CaptureInfo {
+    uint64_t id, graph;
+    uint32_t status, dependencies;
+};
+/// cuStreamUpdateCaptureDependencies_v2: followed by `dependencies` NodeEdge. Waited, no results.
+struct CaptureUpdate {
+    uint64_t stream;
+    uint32_t flags, dependencies;
+};
+
+/// cuGraphCreate {u64 flags}, cuGraphClone {u64 graph}: results u64 graph.
+/// cuGraphDestroy {u64 graph}, cuGraphDestroyNode {u64 node}: waited, no results.
+/// cuGraphNodeFindInClone {u64 node, u64 graph}: results u64 node.
+/// cuGraphDebugDotPrint {u64 graph, u64 flags}: results the text, without a length.
+/// juiceGraphList: results u32 n, u32 0, n NodeEdge; of edges 2n: from (with the data) and to.
+struct GraphList {
+    uint64_t of;    // a graph or a node
+    uint64_t what;  // GraphListed
+};
+enum class GraphListed : uint64_t { nodes, roots, edges, dependencies, dependents };
+constexpr uint32_t kMaxListed = 30000;  // nodes that fit in a frame
+/// juiceGraphConnect: cuGraphAddDependencies_v2, cuGraphRemoveDependencies_v2. Followed by `count`
+/// pairs of NodeEdge, from (with the data) and to. Waited, no results.
+struct GraphConnect {
+    uint64_t graph;
+    uint32_t remove, count;
+};
+
+/// The parameters of a node travel as a NodeParams, then what its type needs:
+///   kernel      Launch (stream 0, no attributes), the parameter buffer
+///   memcpy      u64 context id or 0, CUDA_MEMCPY3D
+///   memset      u64 context id or 0, CUDA_MEMSET_NODE_PARAMS
+///   host        u64 function
+///   graph       u64 graph
+///   event       u64 event id (record and wait)
+///   memory ops  u64 context id or 0, u32 flags, u32 count, count CUstreamBatchMemOpParams
+///   allocation  CUDA_MEM_ALLOC_NODE_PARAMS without descriptors (no pointers), u32 0, u32 count,
+///   count CUmemAccessDesc
+///   free        u64 address
+///   empty       nothing
+struct NodeParams {
+    uint64_t type;  // CUgraphNodeType
+};
+/// juiceGraphAddNode: followed by `dependencies` NodeEdge, and the parameters.
+/// Results: u64 node, u64 of its type: the child graph's number, the allocation's address, or 0.
+struct GraphAddNode {
+    uint64_t graph;
+    uint64_t dependencies;
+};
+/// juiceGraphSetNode: followed by the parameters. `exec` 0: of the node itself. Waited. Results: a
+/// GraphFacts where exec is given.
+struct GraphSetNode {
+    uint64_t exec;
+    uint64_t node;
+};
+/// juiceGraphGetNode {u64 node}: results the parameters. cuGraphNodeGetType {u64 node}: u64 type.
+/// cuGraphKernelNodeGetAttribute {u64 node, u64 attribute}: 64 bytes.
+/// cuGraphKernelNodeSetAttribute {u64 node, u64 attribute, 64 bytes},
+/// cuGraphKernelNodeCopyAttributes {u64 to, u64 from}: waited, no results.
+
+/// What of pinned memory an executable graph reads and writes, and its functions: u32 reads, u32
+/// writes, u32 functions, u32 0, then reads + writes HostSpan and GraphHosts.
+struct HostSpan {
+    uint64_t address, size;
+};
+struct GraphHost {
+    uint64_t gate;      // of a Callback
+    uint64_t function;  // HostCall::id, or of a host node's parameters
+};
+/// cuGraphInstantiateWithParams {u64 graph, u64 flags}. Results: u64 exec (0: an error), u64 error
+/// node or 0, u64 CUgraphInstantiateResult, and with exec the GraphFacts.
+/// cuGraphExecDestroy {u64 exec}: posted. cuGraphUpload {u64 exec, u64 stream}: posted.
+/// cuGraphExecUpdate_v2 {u64 exec, u64 graph}: results u64 result, u64 node, u64 from node, and on
+/// success the GraphFacts.
+/// cuGraphNodeSetEnabled {u64 exec, u64 node, u64 enabled}: waited, no results;
+/// cuGraphNodeGetEnabled {u64 exec, u64 node}: u64.
+/// cuGraphLaunch: posted; followed by a transfer for each span that the graph writes, none in a
+/// captured stream. With functions in it, Callbacks come, the last one of kind `launched`.
+struct GraphLaunch {
+    uint64_t exec, stream;
+    uint64_t token;      // of the last callback
+    uint64_t transfers;  // their number
+};
+
+/// cuUserObjectCreate: results u64 object. cuUserObjectRetain/Release {u64 object, u64 count},
+/// cuGraphRetainUserObject/ReleaseUserObject {u64 graph, u64 object, u64 count, u64 flags}: waited,
+/// no results.
+struct UserObject {
+    uint64_t destroyed;  // id of the Callback
+    uint32_t count, flags;
+};
+/// cuDeviceGetGraphMemAttribute {u64 ordinal, u64 attribute}: results u64.
+/// cuDeviceSetGraphMemAttribute {u64 ordinal, u64 attribute, u64 value}, cuDeviceGraphMemTrim {u64
+/// ordinal}: waited, no results.
+
 // ---- Device memory
 
 /// cuMemAlloc_v2. Results: u64 address.

@@ -31,6 +31,9 @@ const Rule* ruleOf(uint8_t kind) {
     static constexpr Rule credit  {"credit",  false, true,  false, false, 16, 16};
     static constexpr Rule ack     {"ack",     true,  true,  false, false, 16, 16};
     static constexpr Rule patch   {"patch",   true,  true,  false, false, 8,  wire::kMaxPayload};
+    static constexpr Rule callback{"callback",false, true,  false, false, 24, 24};
+    static constexpr Rule write   {"write",   true,  false, false, false, 9,  wire::kMaxPayload};
+    static constexpr Rule called  {"called",  true,  false, false, false, 8,  8};
     // clang-format on
     switch (static_cast<Kind>(kind)) {
         case Kind::hello:
@@ -55,6 +58,12 @@ const Rule* ruleOf(uint8_t kind) {
             return &ack;
         case Kind::patch:
             return &patch;
+        case Kind::callback:
+            return &callback;
+        case Kind::write:
+            return &write;
+        case Kind::called:
+            return &called;
     }
     return nullptr;
 }

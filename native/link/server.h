@@ -51,6 +51,8 @@ class Server final : public ServerLink, private FrameSink {
     void idle() override;
     void reply(const wire::Header& to, wire::ReplyHead head, Bytes payload) override;
     void fault(int result, uint16_t opcode) override;
+    void callback(uint64_t id, int result, uint32_t kind) override;
+    void onAnswers(Answers answers) override;
     void executed(const wire::Header& call) override;
     void addLane(int fd, const wire::Preface& preface) override;
     bool receive(uint64_t transfer, uint64_t size,
@@ -120,6 +122,7 @@ class Server final : public ServerLink, private FrameSink {
     std::string onCall(const wire::Header& header, Bytes payload, const SegmentRef& segment);
     std::string onAck(Bytes payload);
     std::string onPatchFrame(Bytes payload);
+    std::string onAnswer(wire::Kind kind, Bytes payload);
     /// One turn at the command lane, if it is free: anything but `some` when there is nothing to
     /// do.
     FrameStream::Got turn();
@@ -171,6 +174,9 @@ class Server final : public ServerLink, private FrameSink {
     size_t queuedBytes_ = 0;
     std::atomic<size_t> queued_{0};
     std::atomic<uint64_t> received_{0};  // last Call
+
+    std::mutex answersMutex_;
+    Answers answers_;
 
     // of the executor:
     Queued current_;

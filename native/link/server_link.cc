@@ -178,6 +178,23 @@ void Server::onPatch(std::function<std::string(Bytes)> handler) {
     patchHandler_ = std::move(handler);
 }
 
+void Server::callback(uint64_t id, int result, uint32_t kind) {
+    struct {
+        uint64_t id;
+        int32_t result;
+        uint32_t kind;
+        uint64_t landed;
+    } payload{id, result, kind, 0};
+    wire::Header header = immediate(Kind::callback, sizeof payload);
+    iovec parts[2] = {{&header, sizeof header}, {&payload, sizeof payload}};
+    sendInTurn(parts, 2, [&] { payload.landed = outflow_.begun(); });
+}
+
+void Server::onAnswers(Answers answers) {
+    std::lock_guard lock(answersMutex_);
+    answers_ = std::move(answers);
+}
+
 void Server::executed(const wire::Header& call) {
     raise(executed_, call.sequence);
 }

@@ -66,6 +66,16 @@ class ServerLink {
     virtual void reply(const wire::Header& to, wire::ReplyHead head, Bytes payload) = 0;
     /// Tells the client of a sticky error at once.
     virtual void fault(int result, uint16_t opcode) = 0;
+    /// A function of the client's is due: see Functions in wire.h. `landed` is filled in by the
+    /// link. Any thread.
+    virtual void callback(uint64_t id, int result, uint32_t kind) = 0;
+    /// What comes of it, on whichever thread reads the link: `write` into a mirror, and `called`.
+    /// Neither may block.
+    struct Answers {
+        std::function<void(uint64_t address, Bytes)> write;
+        std::function<void(uint64_t id)> called;
+    };
+    virtual void onAnswers(Answers answers) = 0;
     /// `call` has been executed: feeds the executed watermark and acknowledgements.
     virtual void executed(const wire::Header& call) = 0;
 

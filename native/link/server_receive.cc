@@ -33,6 +33,9 @@ std::string Server::frame(const wire::Header& header, Bytes payload, const Segme
             return onAck(payload);
         case Kind::patch:
             return onPatchFrame(payload);
+        case Kind::write:
+        case Kind::called:
+            return onAnswer(static_cast<Kind>(header.kind), payload);
         case Kind::goodbye: {
             Goodbye goodbye;
             if (!decodeGoodbye(payload, goodbye)) return "a malformed goodbye";
@@ -84,6 +87,18 @@ std::string Server::onPatchFrame(Bytes payload) {
     }
     if (!handler) return "a patch before its first call";
     return handler(payload.subspan(sizeof(uint64_t)));
+}
+
+std::string Server::onAnswer(Kind kind, Bytes payload) {
+    std::lock_guard lock(answersMutex_);
+    if (!answers_.called || !answers_.write) return "the answer to a callback that was never sent";
+    Reader in(payload);
+    const auto name = in.get<uint64_t>();
+    if (kind == Kind::called)
+        answers_.called(name);
+    else
+        answers_.write(name, in.take(in.remaining()));
+    return {};
 }
 
 bool Server::dequeue(Call& out) {

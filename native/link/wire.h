@@ -44,6 +44,13 @@
 //   without a gap. Acks carry the last sequence *received* and the last *executed*. `epoch` counts
 //   reconnects; it is 0 until resume exists, and a frame of an older epoch is dropped.
 //
+// Functions of the program
+//   A stream or a graph that gets to a function of the program stops there. Callback {id, result,
+//   kind, landed} tells the client, who believes it when the transfers up to `landed` are here,
+//   calls the function, brings the worker's mirrors of pinned memory up to date with Writes, and
+//   says Called {id}. None of these frames waits for the executor, which may be waiting for that
+//   very stream.
+//
 // Versions
 //   1  first version. Encryption and resume will use capabilities bits and must not change the
 //   frame.
@@ -83,18 +90,21 @@ constexpr uint32_t kAckEveryCalls = 256;
 constexpr uint32_t kAckEveryBytes = 256u << 10;
 
 enum class Kind : uint8_t {
-    hello = 1,    // both ways, once
-    welcome = 2,  // worker to client, once
-    goodbye = 3,  // both ways, last: payload u16 GoodbyeReason, string
-    call = 10,    // client to worker, ordered
-    reply = 11,   // worker to client, ordered
-    fault = 12,   // worker to client, immediate: a sticky error, payload i32 result, u16 opcode
-    output = 14,  // worker to client, immediate: payload u8 OutputStream, text; see kOutput
-    chunk = 20,   // both ways, immediate
-    credit = 21,  // worker to client, immediate: payload u64 bytes, u64 transfer (0: any)
-    ack = 22,     // both ways, immediate: payload u64 received, u64 executed
+    hello = 1,      // both ways, once
+    welcome = 2,    // worker to client, once
+    goodbye = 3,    // both ways, last: payload u16 GoodbyeReason, string
+    call = 10,      // client to worker, ordered
+    reply = 11,     // worker to client, ordered
+    fault = 12,     // worker to client, immediate: a sticky error, payload i32 result, u16 opcode
+    callback = 13,  // worker to client, immediate: payload u64 id, i32 result, u32 kind, u64 landed
+    output = 14,    // worker to client, immediate: payload u8 OutputStream, text; see kOutput
+    chunk = 20,     // both ways, immediate
+    credit = 21,    // worker to client, immediate: payload u64 bytes, u64 transfer (0: any)
+    ack = 22,       // both ways, immediate: payload u64 received, u64 executed
     patch =
         23,  // both ways, immediate: payload u64 watches, then delta.h's pieces; see "Coherence"
+    called = 24,  // client to worker, immediate: payload u64 id of a callback
+    write = 25,   // client to worker, immediate: payload u64 address in a mirror, bytes
 };
 
 enum class GoodbyeReason : uint16_t {

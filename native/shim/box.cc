@@ -5,10 +5,13 @@
 
 #include "native/gen/cuda_api.h"
 #include "native/gen/symbols.h"
+#include "native/shim/capture.h"
 #include "native/shim/coherence.h"
 #include "native/shim/copy.h"
 #include "native/shim/deliveries.h"
+#include "native/shim/host_functions.h"
 #include "native/shim/ranges.h"
+#include "native/shim/shadows.h"
 
 namespace juice::shim {
 namespace {
@@ -114,12 +117,29 @@ CUresult send(const Context* context, custom::CopyBox call, const Box& box) {
         Writer payload;
         custom::put(payload, call);
         payload.raw(rows.data(), rows.size());
-        return post(Op::cuMemcpy3DAsync_v2, context, payload.view());
+        return post(Op::cuMemcpy3DAsync_v2, context, payload.view(), call.stream);
     }
     const uint64_t transfer = session::link()->mintTransfer();
     call.source = hostSide(transfer);
     return postWithData(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call), transfer, rows.data(),
-                        rows.size());
+                        rows.size(), call.stream);
+}
+
+/// In a captured stream: each launch of the graph reads or writes the mirror.
+CUresult copyCaptured(const Context* context, custom::CopyBox call, bool fromDevice, bool toDevice,
+                      bool mirrored) {
+    if (!mirrored)
+        return juice_unsupported("the capture of a copy from or to memory that is not pinned");
+    if (!fromDevice) call.source.place = static_cast<uint32_t>(custom::Place::mirror);
+    if (!toDevice) call.target.place = static_cast<uint32_t>(custom::Place::mirror);
+    return post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call), call.stream);
+}
+
+/// From pinned memory, where a function of the program may write before the stream gets here.
+CUresult sendFromMirror(const Context* context, custom::CopyBox call, const Box& box) {
+    shadows::watch(box.source.first, extent(box, box.source));
+    call.source.place = static_cast<uint32_t>(custom::Place::mirror);
+    return post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call), call.stream);
 }
 
 CUresult receive(const Context* context, custom::CopyBox call, const Box& box) {
@@ -165,13 +185,14 @@ CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool a
         return copy(context, {box.target.first, box.source.first, box.bytes(), stream, async},
                     {box.target.onDevice, box.source.onDevice});
     struct Found {
-        bool device, host, coherent;
+        bool device, host, coherent, mirrored;
     };
     const auto look = [&](const End& end) -> Found {
         const auto range = ranges::find(end.first);
-        if (!range) return {false, !end.onDevice, false};
+        if (!range) return {false, !end.onDevice, false, false};
         const bool inside = range->holds(end.first, extent(box, end));
-        return {range->onDevice() && inside, range->onHost(), range->coherent && inside};
+        return {range->onDevice() && inside, range->onHost(), range->coherent && inside,
+                range->mirrored && inside};
     };
     const Found source = look(box.source), target = look(box.target);
     if ((!source.device && !source.host) || (!target.device && !target.host))
@@ -183,6 +204,9 @@ CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool a
     call.depth = box.depth;
     call.source = deviceSide(box.source);
     call.target = deviceSide(box.target);
+    if (capture::of(stream) != 0 && !(source.device && target.device))
+        return copyCaptured(context, call, source.device, target.device,
+                            source.device ? target.mirrored : source.mirrored && target.device);
     // What is on its way to the program's memory comes before, or beneath, this copy.
     if (source.host)
         if (const CUresult result = deliveries::settle(box.source.first, extent(box, box.source)))
@@ -193,7 +217,9 @@ CUresult copyBox(const Context* context, const Box& box, uint64_t stream, bool a
     if ((source.device && target.coherent) || (source.coherent && target.device))
         return copyCoherent(context, call, box, source.coherent, async);
     if (source.device && target.device)
-        return post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call));
+        return post(Op::cuMemcpy3DAsync_v2, context, bytesOfCall(call), stream);
+    if (target.device && source.mirrored && host_functions::outstanding())
+        return sendFromMirror(context, call, box);
     if (target.device) return send(context, call, box);
     if (source.device) return receive(context, call, box);
     Reply reply;

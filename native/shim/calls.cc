@@ -16,8 +16,8 @@ struct Outgoing::State {
     Object* minted = nullptr;
     void** out = nullptr;  // where the minted handle goes
     Object* dropped = nullptr;
-    uint64_t host = 0;    // pinned memory that the device will read or write, or 0
-    uint64_t stream = 0;  // the wire's, of the work
+    uint64_t host = 0;              // pinned memory that the device will read or write, or 0
+    uint64_t stream = kWireLegacy;  // the wire's, of the work
 };
 
 namespace {
@@ -150,7 +150,7 @@ CUresult Outgoing::post() {
         if (error_ == CUDA_SUCCESS) error_ = coherence::beforeWork(state->context);
         if (error_ != CUDA_SUCCESS) return error_;
     }
-    error_ = shim::post(op_, state->context, writer_.view());
+    error_ = shim::post(op_, state->context, writer_.view(), state->stream);
     if (error_ != CUDA_SUCCESS) return error_;
     if (state->host != 0) error_ = coherence::afterWork(state->context, state->stream);
     if (state->minted != nullptr) *state->out = handles::of(*state->minted);

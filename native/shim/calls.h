@@ -10,7 +10,19 @@
 namespace juice::shim {
 
 /// Kinds of objects whose handles the shim mints. The number travels nowhere.
-enum class ObjectKind : uint8_t { context, stream, event, module, function, library, kernel };
+enum class ObjectKind : uint8_t {
+    context,
+    stream,
+    event,
+    module,
+    function,
+    library,
+    kernel,
+    graph,
+    graphNode,
+    graphExec,
+    userObject
+};
 
 /// The result of a waited call.
 class Answer {

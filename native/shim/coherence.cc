@@ -17,6 +17,7 @@
 #include "native/link/thread.h"
 #include "native/shim/deliveries.h"
 #include "native/shim/say.h"
+#include "native/shim/shadows.h"
 #include "native/shim/written.h"
 
 namespace juice::shim::coherence {
@@ -169,6 +170,7 @@ void keepPushing() {
 CUresult cohere(const Context* context, const Range& range) {
     // What is on its way there belongs to what both ends begin with.
     if (const CUresult result = deliveries::settle(range.begin, range.size)) return result;
+    shadows::forget(range.begin, range.size);
     const std::lock_guard pushing(state().pushing);
     if (state().live.contains(range.begin)) return CUDA_SUCCESS;
     try {
@@ -243,7 +245,7 @@ CUresult watch(const Context* context, uint64_t stream) {
         if (!now.pulse.started()) now.pulse.start("juice-pulse", keepPushing);
         now.begun.notify_one();
     }
-    return post(Op::juiceWatch, context, bytesOfCall(custom::Watch{stream}));
+    return post(Op::juiceWatch, context, bytesOfCall(custom::Watch{stream}), stream);
 }
 
 }  // namespace detail
@@ -254,6 +256,12 @@ CUresult touch(const Context* context, uint64_t address) {
     if (!range->mirrored)
         return juice_unsupported("device access to registered memory that the worker cannot map");
     return cohere(context, *range);
+}
+
+void afterFunction() {
+    if (!any()) return;
+    std::vector<uint64_t> named;
+    push(*session::link(), 0, UINT64_MAX, named);
 }
 
 CUresult adopt(const Range& range) {

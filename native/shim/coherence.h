@@ -56,6 +56,10 @@ inline CUresult afterWork(const Context* context, uint64_t stream) {
     return any() ? detail::watch(context, stream) : CUDA_SUCCESS;
 }
 
+/// After a function of the program that a stream waits for: sends what it has changed. What that
+/// names becomes coherent with the next work, since nothing can be asked of the worker now.
+void afterFunction();
+
 /// The worker has made this memory coherent already.
 CUresult adopt(const Range& range);
 /// The memory is about to go, or its mirror is gone.

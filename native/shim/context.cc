@@ -6,6 +6,7 @@
 #include "native/gen/cuda_api.h"
 #include "native/gen/symbols.h"
 #include "native/shim/event.h"
+#include "native/shim/graph_objects.h"
 #include "native/shim/host_memory.h"
 #include "native/shim/image_load.h"
 #include "native/shim/say.h"
@@ -18,7 +19,8 @@ namespace {
 /// CU_CTX_SCHED_*, MAP_HOST, LMEM_RESIZE_TO_MAX, COREDUMP_ENABLE, USER_COREDUMP_ENABLE, SYNC_MEMOPS
 constexpr unsigned kContextFlags = 0xff;
 
-/// Streams and events of the context given as `argument`; modules and functions are image_load's.
+/// Streams, events and executable graphs of the context given as `argument`; modules and functions
+/// are image_load's.
 void forgetIfOf(Object& object, void* argument) {
     if (object.kind == ObjectKind::stream && static_cast<Stream&>(object).context == argument) {
         handles::drop(object);
@@ -27,6 +29,10 @@ void forgetIfOf(Object& object, void* argument) {
                static_cast<Event&>(object).context == argument) {
         handles::drop(object);
         Recycler<Event>::get().give(static_cast<Event*>(&object));
+    } else if (object.kind == ObjectKind::graphExec &&
+               static_cast<GraphExec&>(object).context == argument) {
+        handles::drop(object);
+        Recycler<GraphExec>::get().give(static_cast<GraphExec*>(&object));
     }
 }
 

@@ -3,9 +3,13 @@
 #include <cstring>
 
 #include "native/gen/cuda_api.h"
+#include "native/gen/symbols.h"
+#include "native/shim/capture.h"
 #include "native/shim/coherence.h"
 #include "native/shim/deliveries.h"
+#include "native/shim/host_functions.h"
 #include "native/shim/ranges.h"
+#include "native/shim/shadows.h"
 
 namespace juice::shim {
 namespace {
@@ -43,26 +47,6 @@ Writer withBytes(const custom::CopyIn& call, const void* bytes) {
     return payload;
 }
 
-/// Brings the mirror up to date, except where the worker's own data are newer.
-CUresult pushMirror(const Context* context, uint64_t address, uint64_t size) {
-    for (const deliveries::Span& part : deliveries::settledParts(address, size)) {
-        custom::MirrorPush push{part.begin, part.end - part.begin, 0};
-        CUresult result = CUDA_SUCCESS;
-        if (push.size <= wire::kInlineLimit) {
-            Writer payload;
-            custom::put(payload, push);
-            payload.raw(host(push.address), push.size);
-            result = post(Op::juiceMirrorPush, context, payload.view());
-        } else {
-            push.transfer = session::link()->mintTransfer();
-            result = postWithData(Op::juiceMirrorPush, context, bytesOfCall(push), push.transfer,
-                                  host(push.address), push.size);
-        }
-        if (result != CUDA_SUCCESS) return result;
-    }
-    return CUDA_SUCCESS;
-}
-
 CUresult synchronise(const Context* context, uint64_t stream) {
     Reply reply;
     return call(Op::cuStreamSynchronize, context, bytesOfCall(stream), reply);
@@ -76,10 +60,10 @@ CUresult copyCoherent(const Context* context, const Copy& what, bool in) {
     CUresult result = CUDA_SUCCESS;
     if (in) {
         const custom::CopyIn call{what.stream, what.target, what.size, kMirror, 0, host};
-        result = post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call));
+        result = post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call), what.stream);
     } else {
         const custom::CopyOut call{what.stream, what.source, what.size, kMirror, 0, host, 0};
-        result = post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call));
+        result = post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call), what.stream);
         if (result == CUDA_SUCCESS) result = coherence::afterWork(context, what.stream);
     }
     return result != CUDA_SUCCESS || what.async ? result : synchronise(context, what.stream);
@@ -93,22 +77,27 @@ CUresult copyIn(const Context* context, const Copy& what, Kind source) {
         if (const CUresult result = coherence::see(context, host(what.source), what.size))
             return result;
     custom::CopyIn call{what.stream, what.target, what.size, 0, 0, 0};
-    // Only while the newest bytes are in the mirror must the copy read there; otherwise what the
-    // program has now is what the copy would read, and it goes straight to the device.
-    if (source == Kind::pinned && deliveries::touch(what.source, what.size)) {
-        if (const CUresult result = pushMirror(context, what.source, what.size)) return result;
+    // Only while the newest bytes are in the mirror, or a function of the program may yet write
+    // newer ones, must the copy read there; otherwise what the program has now is what the copy
+    // would read, and it goes straight to the device.
+    const bool later = source == Kind::pinned && host_functions::outstanding();
+    if (later) shadows::watch(what.source, what.size);
+    if (later || (source == Kind::pinned && deliveries::touch(what.source, what.size))) {
+        if (!later)
+            if (const CUresult result = pushMirror(context, what.source, what.size)) return result;
         call.host = static_cast<uint32_t>(custom::Host::mirror);
         call.where = what.source;
-        return post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call));
+        return post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call), what.stream);
     }
     if (what.size <= wire::kInlineLimit) {
         call.host = static_cast<uint32_t>(custom::Host::inlined);
-        return post(Op::cuMemcpyHtoDAsync_v2, context, withBytes(call, host(what.source)).view());
+        return post(Op::cuMemcpyHtoDAsync_v2, context, withBytes(call, host(what.source)).view(),
+                    what.stream);
     }
     call.host = static_cast<uint32_t>(custom::Host::transfer);
     call.where = session::link()->mintTransfer();
     return postWithData(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call), call.where,
-                        host(what.source), what.size);
+                        host(what.source), what.size, what.stream);
 }
 
 CUresult copyOutWaiting(const Context* context, const Copy& what, custom::CopyOut call) {
@@ -139,10 +128,34 @@ CUresult copyOut(const Context* context, const Copy& what, Kind target) {
     call.wait = strict() ? 1 : 0;
     call.address = what.target;
     call.transfer = session::link()->expect(host(what.target), what.size);
+    shadows::aboutToReceive(what.target, what.size, call.transfer);
     deliveries::add(what.target, what.size, call.transfer, context);
-    const CUresult result = post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call));
+    const CUresult result = post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call), what.stream);
     if (result != CUDA_SUCCESS) deliveries::cancel(what.target, what.size);
     return result;
+}
+
+/// Between the device and memory of the program, in a captured stream: each launch of the graph
+/// reads or writes the mirror.
+CUresult copyCaptured(const Context* context, const Copy& what, Kind target, Kind source) {
+    if (!what.async) {  // cannot be captured: the driver there says how
+        Reply reply;
+        return call(Op::cuStreamSynchronize, context, bytesOfCall(what.stream), reply);
+    }
+    const auto mirrored = [](Kind kind) { return kind == Kind::pinned || kind == Kind::coherent; };
+    if (target == Kind::device && mirrored(source)) {
+        const custom::CopyIn call{what.stream, what.target,
+                                  what.size,   static_cast<uint32_t>(custom::Host::mirror),
+                                  0,           what.source};
+        return post(Op::cuMemcpyHtoDAsync_v2, context, bytesOfCall(call), what.stream);
+    }
+    if (mirrored(target) && source == Kind::device) {
+        const custom::CopyOut call{
+            what.stream, what.source, what.size, static_cast<uint32_t>(custom::Host::mirror),
+            0,           what.target, 0};
+        return post(Op::cuMemcpyDtoHAsync_v2, context, bytesOfCall(call), what.stream);
+    }
+    return juice_unsupported("the capture of a copy from or to memory that is not pinned");
 }
 
 /// Both ends are the program's own memory: the stream's earlier work first, then here.
@@ -189,11 +202,30 @@ uint64_t addressOf(const void* pointer) {
 
 }  // namespace
 
+CUresult pushMirror(const Context* context, uint64_t address, uint64_t size) {
+    for (const deliveries::Span& part : deliveries::settledParts(address, size)) {
+        custom::MirrorPush push{part.begin, part.end - part.begin, 0};
+        CUresult result = CUDA_SUCCESS;
+        if (push.size <= wire::kInlineLimit) {
+            Writer payload;
+            custom::put(payload, push);
+            payload.raw(host(push.address), push.size);
+            result = post(Op::juiceMirrorPush, context, payload.view(), kWirePerThread);
+        } else {
+            push.transfer = session::link()->mintTransfer();
+            result = postWithData(Op::juiceMirrorPush, context, bytesOfCall(push), push.transfer,
+                                  host(push.address), push.size, kWirePerThread);
+        }
+        if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult postWithData(Op op, const Context* context, Bytes payload, uint64_t transfer,
-                      const void* source, uint64_t size) {
+                      const void* source, uint64_t size, uint64_t stream) {
     ClientLink* const link = session::link();
-    if (!strict()) {
-        const CUresult result = post(op, context, payload);
+    if (!mustWait(stream)) {
+        const CUresult result = post(op, context, payload, stream);
         if (result == CUDA_SUCCESS) link->send(transfer, source, size);
         return result;
     }
@@ -214,8 +246,9 @@ CUresult copy(const Context* context, const Copy& what, CopyEnds ends) {
         return CUDA_ERROR_INVALID_VALUE;
     if (target == Kind::device && source == Kind::device) {
         const custom::CopyDevice call{what.stream, what.target, what.source, what.size};
-        return post(Op::cuMemcpyDtoDAsync_v2, context, bytesOfCall(call));
+        return post(Op::cuMemcpyDtoDAsync_v2, context, bytesOfCall(call), what.stream);
     }
+    if (capture::of(what.stream) != 0) return copyCaptured(context, what, target, source);
     if (target == Kind::device) return copyIn(context, what, source);
     if (source == Kind::device) return copyOut(context, what, target);
     return copyHere(context, what);

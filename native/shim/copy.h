@@ -22,8 +22,11 @@ struct Copy {
 /// entry's idea of them is only checked.
 CUresult copy(const Context* context, const Copy& what, CopyEnds ends);
 
+/// Brings the mirror of pinned memory up to date, except where the worker's own data are newer.
+CUresult pushMirror(const Context* context, uint64_t address, uint64_t size);
+
 /// Posts a call that names `transfer` and sends its bytes; on return the source may change.
 CUresult postWithData(Op op, const Context* context, Bytes payload, uint64_t transfer,
-                      const void* source, uint64_t size);
+                      const void* source, uint64_t size, uint64_t stream = kWireLegacy);
 
 }  // namespace juice::shim

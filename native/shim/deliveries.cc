@@ -82,6 +82,19 @@ std::vector<Span> settledParts(uint64_t address, uint64_t size) {
     return parts;
 }
 
+std::vector<Outstanding> outstandingIn(uint64_t address, uint64_t size) {
+    const Span span{address, address + size};
+    std::vector<Outstanding> found;
+    const std::lock_guard lock(list().mutex);
+    list().forgetLanded();
+    for (const Delivery& one : list().outstanding)
+        if (meet(one.span, span))
+            found.push_back(
+                {{std::max(one.span.begin, span.begin), std::min(one.span.end, span.end)},
+                 one.transfer});
+    return found;
+}
+
 CUresult settle(uint64_t address, uint64_t size) {
     const Span span{address, address + size};
     while (touch(address, size)) {

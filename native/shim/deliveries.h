@@ -25,6 +25,13 @@ bool touch(uint64_t address, uint64_t size);
 /// The parts of the range that none is outstanding for: there the program's memory is the newest.
 std::vector<Span> settledParts(uint64_t address, uint64_t size);
 
+/// The outstanding ones that touch the range, cut to it.
+struct Outstanding {
+    Span span;
+    uint64_t transfer;
+};
+std::vector<Outstanding> outstandingIn(uint64_t address, uint64_t size);
+
 /// Waits until nothing is outstanding for the range.
 CUresult settle(uint64_t address, uint64_t size);
 /// Forgets what is outstanding for the range: the memory will be gone, and the link must not write

@@ -1,6 +1,7 @@
 #include "native/shim/event.h"
 
 #include "native/gen/cuda_api.h"
+#include "native/shim/capture.h"
 #include "native/shim/send.h"
 
 namespace juice::shim {
@@ -10,6 +11,8 @@ namespace {
 constexpr unsigned kEventFlags = 7, kDisableTiming = 2, kInterprocess = 4;
 /// CU_EVENT_RECORD_EXTERNAL
 constexpr unsigned kRecordFlags = 1;
+/// CU_EVENT_WAIT_EXTERNAL
+constexpr unsigned kWaitFlags = 1;
 
 std::atomic<uint64_t> tickets{0};
 
@@ -39,11 +42,15 @@ CUresult record(CUevent handle, CUstream stream, bool perThread, unsigned flags)
     Context* context = of == nullptr ? thread().current() : of->context;
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     noteRecord(*event, of);
+    // External ones become nodes, which record them at every launch.
+    const uint64_t captured = capture::of(wire, of);
+    event->capture = flags == 0 ? captured : 0;
+    if (flags != 0 && captured != 0) event->inGraph = true;
     Writer payload;
     payload.put(event->id).put(wire);
-    if (flags == 0) return post(Op::cuEventRecord, context, payload.view());
+    if (flags == 0) return post(Op::cuEventRecord, context, payload.view(), wire);
     payload.put(flags);
-    return post(Op::cuEventRecordWithFlags, context, payload.view());
+    return post(Op::cuEventRecordWithFlags, context, payload.view(), wire);
 }
 
 /// cuEventQuery and cuEventSynchronize.
@@ -54,7 +61,8 @@ CUresult ask(Op op, CUevent handle) {
     // One that was never recorded counts as complete; what other processes do with one is not
     // known here.
     const bool shared = (event->flags & kInterprocess) != 0;
-    if (!shared && complete(*event, ticket)) return CUDA_SUCCESS;
+    const bool unseen = shared || event->capture != 0 || event->inGraph;
+    if (!unseen && complete(*event, ticket)) return CUDA_SUCCESS;
     Reply reply;
     const CUresult result = call(op, event->context, bytesOfCall(event->id), reply);
     if (result == CUDA_SUCCESS) raise(event->completed, ticket);
@@ -78,6 +86,27 @@ CUresult elapsed(Op op, float* milliseconds, CUevent start, CUevent end) {
     return in.ok() ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
+/// Waits in the stream; while something captures it may draw the stream into the event's capture.
+CUresult waitInStream(CUstream streamHandle, CUevent handle, unsigned flags, bool perThread) {
+    Event* event = nullptr;
+    Context* context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    uint64_t wire = 0;
+    Stream* stream = nullptr;
+    if (const CUresult result = wireStream(streamHandle, perThread, wire, &stream)) return result;
+    if (const CUresult result = eventOf(handle, event)) return result;
+    if ((flags & ~kWaitFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    Writer payload;
+    payload.put(wire).put(event->id).put(flags);
+    if (!capture::any()) return post(Op::cuStreamWaitEvent, context, payload.view(), wire);
+    Reply reply;
+    const CUresult result =
+        call(Op::cuStreamWaitEvent, context, payload.view(), reply, Deferred::keep);
+    if (result == CUDA_SUCCESS && flags == 0 && capture::of(wire, stream) == 0)
+        capture::join(stream, wire, event->capture);
+    return result;
+}
+
 }  // namespace
 
 Event* newEvent(Context& context, unsigned flags) {
@@ -87,6 +116,8 @@ Event* newEvent(Context& context, unsigned flags) {
     event->flags = flags;
     event->recorded = event->completed = 0;
     event->stream = nullptr;
+    event->capture = 0;
+    event->inGraph = false;
     if (handles::mint(*event) != nullptr) return event;
     Recycler<Event>::get().give(event);
     return nullptr;
@@ -156,6 +187,13 @@ CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int f
 }
 CUresult cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags) {
     return record(hEvent, hStream, true, flags);
+}
+
+CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+    return waitInStream(hStream, hEvent, Flags, false);
+}
+CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+    return waitInStream(hStream, hEvent, Flags, true);
 }
 
 CUresult cuEventQuery(CUevent hEvent) {

@@ -109,7 +109,10 @@ Object* find(const void* handle) {
     const uint64_t begin = base.load(std::memory_order_acquire);
     const uint64_t offset = reinterpret_cast<uint64_t>(handle) - begin;
     if (begin == 0 || offset >= kRange || offset % kStride != 0) return nullptr;
-    const uint64_t id = offset / kStride;
+    return findId(offset / kStride);
+}
+
+Object* findId(uint64_t id) {
     const Slot* const slot = slotAt(static_cast<uint32_t>(id & ((1u << kSlotBits) - 1)));
     if (slot == nullptr || slot->generation.load(std::memory_order_acquire) != id >> kSlotBits)
         return nullptr;

@@ -28,6 +28,8 @@ void* mint(Object& object);
 void drop(Object& object);
 /// The live object of the handle; null for anything else.
 Object* find(const void* handle);
+/// The same by its wire id.
+Object* findId(uint64_t id);
 /// The handle of a live object.
 void* of(const Object& object);
 

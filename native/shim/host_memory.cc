@@ -12,6 +12,7 @@
 #include "native/shim/ranges.h"
 #include "native/shim/say.h"
 #include "native/shim/send.h"
+#include "native/shim/shadows.h"
 
 namespace juice::shim {
 namespace {
@@ -109,6 +110,7 @@ CUresult hostRegister(void* p, size_t size, unsigned flags) {
 void forgetHostRange(const Range& range) {
     deliveries::cancel(range.begin, range.size);
     coherence::forget(range.begin);
+    shadows::forget(range.begin, range.size);
     if (range.kind == Range::Kind::pinned) arena::depopulate(range.begin, range.size);
     if (range.managed()) managed::forget(range);
 }

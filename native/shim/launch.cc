@@ -7,6 +7,7 @@
 #include "native/gen/cuda_api.h"
 #include "native/gen/symbols.h"
 #include "native/shim/attributes.h"
+#include "native/shim/capture.h"
 #include "native/shim/coherence.h"
 #include "native/shim/event.h"
 #include "native/shim/send.h"
@@ -223,8 +224,11 @@ CUresult launch(Request request) {
     std::memcpy(payload, &call, sizeof call);
     const uint8_t* const parameters = payload + sizeof call;
     if (const CUresult result = coherence::see(context, parameters, call.paramBytes)) return result;
+    if (capture::of(call.stream, stream) != 0)  // nothing runs yet
+        return post(request.op, context, {payload, size}, call.stream);
     if (const CUresult result = coherence::beforeWork(context)) return result;
-    if (const CUresult result = post(request.op, context, {payload, size})) return result;
+    if (const CUresult result = post(request.op, context, {payload, size}, call.stream))
+        return result;
     return coherence::afterWork(context, call.stream);
 }
 

@@ -69,7 +69,7 @@ CUresult freeAsync(CUdeviceptr dptr, CUstream stream, bool perThread) {
     if (!range || range->begin != dptr || range->kind > Range::Kind::pool)
         return CUDA_ERROR_INVALID_VALUE;
     ranges::remove(dptr);
-    return post(Op::cuMemFreeAsync, context, bytesOfCall(free));
+    return post(Op::cuMemFreeAsync, context, bytesOfCall(free), free.stream);
 }
 
 }  // namespace

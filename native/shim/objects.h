@@ -66,6 +66,7 @@ struct Stream : Object {
     unsigned flags = 0;
     int priority = 0;
     std::atomic<uint64_t> completed{0};  // as in Context
+    std::atomic<uint64_t> capture{0};    // the last capture that it was in: see capture.h
 };
 
 struct Event : Object {
@@ -76,6 +77,8 @@ struct Event : Object {
     std::atomic<uint64_t> completed{0};    // the last ticket that is known to have completed
     std::atomic<Stream*> stream{nullptr};  // that it was recorded in; null for a default stream
     std::atomic<uint64_t> streamId{0};     // its id then: the object may serve another stream now
+    std::atomic<uint64_t> capture{0};      // that it was last recorded in, or 0
+    std::atomic<bool> inGraph{false};      // launches of graphs may record it, unseen from here
 };
 
 /// The values of CUfunction_attribute of one function on one device.

@@ -1,9 +1,18 @@
 #include "native/shim/send.h"
 
 #include "native/gen/results.h"
+#include "native/shim/capture.h"
 #include "native/shim/say.h"
 
 namespace juice::shim {
+namespace {
+
+bool isOfCapture(CUresult result) {
+    return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+}  // namespace
 
 bool strict() {
     static const bool set = enabled("JUICE_STRICT");
@@ -23,8 +32,12 @@ CUresult enterContextless() {
     return session::connect();
 }
 
-CUresult post(Op op, const Context* context, Bytes payload) {
-    if (strict()) {
+bool mustWait(uint64_t stream) {
+    return strict() || (capture::any() && (stream == kWireLegacy || capture::doubtful()));
+}
+
+CUresult post(Op op, const Context* context, Bytes payload, uint64_t stream) {
+    if (mustWait(stream)) {
         Reply reply;
         return call(op, context, payload, reply);
     }
@@ -46,6 +59,8 @@ CUresult call(Op op, const Context* context, Bytes payload, Reply& reply, Deferr
 CUresult settle(const Reply& reply, Op op, Deferred deferred) {
     if (reply.broken) return session::lost();
     const auto result = static_cast<CUresult>(reply.head.result);
+    if (isOfCapture(result) || isOfCapture(static_cast<CUresult>(reply.head.deferred)))
+        capture::doubt();
     Thread& caller = thread();
     if (reply.head.deferred != 0) {
         const auto earlier = static_cast<CUresult>(reply.head.deferred);
@@ -80,6 +95,12 @@ CUresult wireStream(CUstream handle, bool perThread, uint64_t& wire, Stream** st
     } else
         return CUDA_ERROR_INVALID_HANDLE;
     return CUDA_SUCCESS;
+}
+
+Stream* streamOfWire(uint64_t wire) {
+    Object* const object = handles::findId(wire - kWireFirstStream);
+    return object != nullptr && object->kind == ObjectKind::stream ? static_cast<Stream*>(object)
+                                                                   : nullptr;
 }
 
 }  // namespace juice::shim

@@ -16,8 +16,15 @@ CUresult enter(Context*& context);
 /// The same for entries that need no current context; connects to the worker.
 CUresult enterContextless();
 
-/// Sends without waiting (with JUICE_STRICT=1 it waits). `context` may be null.
-CUresult post(Op op, const Context* context, Bytes payload);
+constexpr uint64_t kWireLegacy = 0;
+constexpr uint64_t kWirePerThread = 2;
+constexpr uint64_t kWireFirstStream = 16;
+
+/// Sends without waiting (with JUICE_STRICT=1 it waits). `context` may be null. While a stream
+/// captures, what may be refused because of it waits as well: everything but work in a stream that
+/// was minted, or the thread's own, which names that `stream`.
+CUresult post(Op op, const Context* context, Bytes payload, uint64_t stream = kWireLegacy);
+bool mustWait(uint64_t stream);
 
 /// What becomes of the error of an earlier posted call that an answer tells of.
 enum class Deferred {
@@ -39,10 +46,8 @@ Bytes bytesOfCall(const T& value) {
 /// A stream as it travels. Latches nothing: `wire` is valid when the result is success. `stream`
 /// becomes the object of a minted one.
 CUresult wireStream(CUstream handle, bool perThread, uint64_t& wire, Stream** stream = nullptr);
-
-constexpr uint64_t kWireLegacy = 0;
-constexpr uint64_t kWirePerThread = 2;
-constexpr uint64_t kWireFirstStream = 16;
+/// The object of a minted stream, as it travels; null when it is gone.
+Stream* streamOfWire(uint64_t wire);
 
 /// Is JUICE_STRICT=1?
 bool strict();

@@ -16,6 +16,7 @@
 #include "native/shim/arena.h"
 #include "native/shim/broker.h"
 #include "native/shim/coherence.h"
+#include "native/shim/host_functions.h"
 #include "native/shim/objects.h"
 #include "native/shim/say.h"
 #include "native/shim/visible.h"
@@ -26,6 +27,7 @@ namespace detail {
 std::atomic<Phase> phase{Phase::fresh};
 std::atomic<int> sticky{0};
 std::atomic<ClientLink*> link{nullptr};
+constinit thread_local bool insideFunction = false;
 }  // namespace detail
 
 namespace {
@@ -140,6 +142,11 @@ int workerOrdinal(int ordinal) {
     return state->devices[static_cast<size_t>(ordinal)];
 }
 
+int programOrdinal(int ordinal) {
+    const auto found = std::find(state->devices.begin(), state->devices.end(), ordinal);
+    return static_cast<int>(found - state->devices.begin());
+}
+
 bool canAccessPeer(int ordinal, int peer) {
     const size_t index =
         static_cast<size_t>(workerOrdinal(ordinal)) * state->snapshot.devices.size() +
@@ -173,6 +180,7 @@ CUresult connect() {
     made->onFault(onFault);
     made->onOutput(onOutput);
     coherence::attach(*made);
+    made->onCallback(host_functions::arrived);
     detail::link.store(made.release(), std::memory_order_release);
     return CUDA_SUCCESS;
 }
@@ -203,6 +211,7 @@ void installForTest(Snapshot snapshot, std::unique_ptr<ClientLink> link) {
     state->devices = visibleDevices(state->snapshot, nullptr).devices;
     link->onFault(onFault);
     coherence::attach(*link);
+    link->onCallback(host_functions::arrived);
     detail::link = link.release();
 }
 

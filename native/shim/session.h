@@ -19,14 +19,18 @@ enum class Phase : int { fresh, ready, forked, left };
 extern std::atomic<Phase> phase;
 extern std::atomic<int> sticky;
 extern std::atomic<ClientLink*> link;
+/// The thread is running a function that a stream of the worker waits for: see host_functions.h.
+extern constinit thread_local bool insideFunction;
 }  // namespace detail
 
 /// CUDA_ERROR_NOT_INITIALIZED unless cuInit has succeeded in this very process: as CUDA defines it,
 /// the child of an initialised parent is never initialised. CUDA_ERROR_DEINITIALIZED once the
-/// process is ending and the driver has taken its leave.
+/// process is ending and the driver has taken its leave; CUDA_ERROR_NOT_PERMITTED in a function of
+/// the program that a stream calls.
 inline CUresult initialised() {
     const detail::Phase phase = detail::phase.load(std::memory_order_acquire);
-    if (phase == detail::Phase::ready) return CUDA_SUCCESS;
+    if (phase == detail::Phase::ready)
+        return detail::insideFunction ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
     return phase == detail::Phase::left ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -40,6 +44,8 @@ int deviceCount();
 const DeviceSnapshot* device(int ordinal);
 /// Its number in the worker, which counts all devices of the session.
 int workerOrdinal(int ordinal);
+/// The way back.
+int programOrdinal(int workerOrdinal);
 /// cuDeviceCanAccessPeer
 bool canAccessPeer(int ordinal, int peer);
 

@@ -42,6 +42,7 @@ CUresult create(CUstream* out, unsigned flags, int priority, bool withPriority) 
     stream->priority =
         std::max(device->greatestPriority, std::min(device->leastPriority, priority));
     stream->completed = 0;
+    stream->capture = 0;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (void* const handle = handles::mint(*stream)) {
         Writer payload;

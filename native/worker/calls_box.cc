@@ -148,6 +148,8 @@ CUresult finish(Incoming& in, const Copy& copy, const std::shared_ptr<Packed>& p
             worker.completions.after(context, copy.stream, false, [packed](CUresult) {});
         return CUDA_SUCCESS;
     }
+    // In a captured stream nothing has been copied: the graph's launches see to what it writes.
+    if (copy.target == Place::mirror && copy.box.transfer == 0) return CUDA_SUCCESS;
     if (copy.target == Place::mirror) {
         if (copy.box.transfer != 0) {
             mirror->leaving.fetch_add(1);

@@ -45,6 +45,8 @@ CUresult copyOutToMirror(Incoming& in, const custom::CopyOut& call, CUstream str
     const CUresult result = in.driver().cuMemcpyDtoHAsync_v2(reinterpret_cast<void*>(call.address),
                                                              call.source, call.size, stream);
     if (result != CUDA_SUCCESS) return result;
+    // In a captured stream nothing has been copied: the graph's launches see to what it writes.
+    if (worker.captures.capturing(stream)) return CUDA_SUCCESS;
     if (call.transfer != 0)
         sendFromMirror(worker, stream, std::move(mirror), call.address, call.size, call.transfer);
     if (call.wait == 0) return CUDA_SUCCESS;

@@ -62,7 +62,7 @@ CUresult custom_cuMemFree_v2(Incoming& in) {
     const auto call = custom::get<custom::Free>(in.reader());
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     if (!in.worker().memory.remove(call.address)) return CUDA_ERROR_INVALID_VALUE;
-    const Blocking blocking(in.worker());  // the driver waits for kernels first
+    const Blocking blocking(in.worker(), Blocking::kForStreams);  // it waits for kernels first
     Mirror* const mirror = in.worker().mirrors.at(call.address);
     if (mirror != nullptr && mirror->kind == Mirror::Kind::managed) {
         in.driver().cuCtxSynchronize();

@@ -17,7 +17,7 @@ CUresult release(Incoming& in, Mirror::Kind kind) {
     if (mirror == nullptr || mirror->kind != kind)
         return kind == Mirror::Kind::pinned ? CUDA_ERROR_INVALID_VALUE
                                             : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    const Blocking blocking(worker);
+    const Blocking blocking(worker, Blocking::kForStreams);
     // What the link still reads from must stay; and freeing waits for the GPU in any case.
     while (mirror->leaving.load() != 0) {
         worker.completions.poll();
@@ -129,11 +129,8 @@ CUresult custom_juiceWatch(Incoming& in) {
     worker.coherence.watch();
     // The client counts on the end of every watch. One that cannot begin is over at once; so is one
     // in a stream that captures, where nothing runs yet.
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const auto ask = in.driver().cuStreamIsCapturing;
-    const bool runs = bad == CUDA_SUCCESS && worker.context() != nullptr &&
-                      (ask == nullptr || ask(stream, &status) == CUDA_SUCCESS) &&
-                      status == CU_STREAM_CAPTURE_STATUS_NONE;
+    const bool runs =
+        bad == CUDA_SUCCESS && worker.context() != nullptr && !worker.captures.capturing(stream);
     if (!runs)
         worker.coherence.watched();
     else

@@ -41,6 +41,10 @@ class Coherence {
     /// A watch begins; it is over. Any thread; neither waits for anybody.
     void watch();
     void watched();
+    /// Sends what the device has changed, watched or not: a stream has stopped for the client.
+    void sendNow() {
+        if (any()) sendChanges(true);
+    }
     /// Before an answer: sends what the device has changed, when a watch has come to its end.
     void deliver() {
         if (told_.load(std::memory_order_acquire) != watched_.load(std::memory_order_acquire))

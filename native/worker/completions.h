@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "native/gen/driver_table.h"
+#include "native/worker/captures.h"
 
 namespace juice::worker {
 
@@ -33,6 +34,9 @@ class Completions {
     /// It must neither block nor come back here. `delivers`: it sends something that answers
     /// presuppose.
     void after(CUcontext context, CUstream stream, bool delivers, Done done);
+    /// The same for what tells the client that the stream has got here: `done` is called after
+    /// everything that is due before it in any stream, and may block.
+    void tell(CUcontext context, CUstream stream, Done done);
 
     /// Calls what is due.
     void poll();
@@ -49,9 +53,15 @@ class Completions {
   private:
     struct Item {
         CUevent event;
-        bool delivers;
+        bool delivers, tells;
         Done done;
     };
+    /// A `tell` whose time has come.
+    struct Due {
+        Done done;
+        CUresult result;
+    };
+    void enter(CUcontext context, CUstream stream, bool delivers, bool tells, Done done);
     /// A stream: the handle names one only within its context.
     using Key = std::pair<CUcontext, uint64_t>;
     static Key keyOf(CUcontext context, CUstream stream) {
@@ -63,6 +73,9 @@ class Completions {
     /// All streams. `current` is the polling thread's context, where it has none of its own: some
     /// drivers answer a query only on a thread that has a context.
     bool pollAll(CUcontext* current);
+    bool pass(CUcontext* current);
+    /// Calls what tells the client, without the lock.
+    void tellDue(std::unique_lock<std::mutex>& lock);
     CUevent takeEvent(CUcontext context, CUresult& result);
     void finish(CUcontext context, Item& item, CUresult result);
 
@@ -73,7 +86,8 @@ class Completions {
     uint64_t retired_ = uint64_t{1} << 63;  // no stream's handle
     std::unordered_map<CUcontext, std::vector<CUevent>> spare_;
     std::atomic<int> deliveries_{0};
-    size_t count_ = 0;
+    size_t count_ = 0, telling_ = 0;
+    std::vector<Due> found_, due_;
     bool stopping_ = false;
     std::thread watcher_;
 };

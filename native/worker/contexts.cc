@@ -23,6 +23,12 @@ bool isSticky(CUresult result) {
     }
 }
 
+uint64_t Contexts::idOf(CUcontext handle) const {
+    for (const auto& [id, context] : live_)
+        if (context->handle == handle) return context->id;
+    return 0;
+}
+
 std::shared_ptr<Context> Contexts::primaryOf(CUdevice device) const {
     for (const auto& [id, context] : live_)
         if (context->primary && context->device == device) return context;

@@ -36,6 +36,8 @@ class Contexts {
         const auto it = live_.find(static_cast<uint32_t>(id));
         return it == live_.end() || id == 0 ? nullptr : it->second;
     }
+    /// The id of the context with the driver's handle; 0 when there is none.
+    uint64_t idOf(CUcontext handle) const;
     std::shared_ptr<Context> primaryOf(CUdevice device) const;
     /// False when the id (its low 32 bits) is 0 or taken, or when the client has too many contexts.
     bool add(uint64_t id, CUcontext handle, CUdevice device, bool primary);

@@ -52,6 +52,7 @@ CUresult Mirrors::add(uint64_t begin, uint64_t size, Mirror::Kind kind, uint32_t
     mirror->kind = kind;
     mirror->context = context;
     out = mirror.get();
+    const std::lock_guard lock(mutex_);
     live_[begin] = std::move(mirror);
     held_ += size;
     return CUDA_SUCCESS;
@@ -120,25 +121,36 @@ CUresult Mirrors::attach(uint64_t address, uint64_t size, unsigned flags, uint32
 }
 
 CUresult Mirrors::release(Mirror& mirror) {
-    void* const memory = reinterpret_cast<void*>(mirror.begin);
+    // Nobody writes there any more when it goes.
+    const std::shared_ptr<Mirror> gone = take(mirror.begin);
+    void* const memory = reinterpret_cast<void*>(gone->begin);
     CUresult result = CUDA_SUCCESS;
-    if (mirror.kind == Mirror::Kind::registered)
+    if (gone->kind == Mirror::Kind::registered)
         result = driver_.cuMemHostUnregister(memory);
-    else if (mirror.drivers)
-        result = driver_.cuMemFree_v2(mirror.begin);
-    else if (mirror.kind != Mirror::Kind::variable)
+    else if (gone->drivers)
+        result = driver_.cuMemFree_v2(gone->begin);
+    else if (gone->kind != Mirror::Kind::variable)
         result = driver_.cuMemFreeHost(memory);
-    forget(mirror.begin);
+    unmap(*gone);
     return result;
 }
 
 void Mirrors::forget(uint64_t begin) {
+    unmap(*take(begin));
+}
+
+std::shared_ptr<Mirror> Mirrors::take(uint64_t begin) {
+    const std::lock_guard lock(mutex_);
     const auto it = live_.find(begin);
-    const std::shared_ptr<Mirror> mirror = std::move(it->second);
+    std::shared_ptr<Mirror> mirror = std::move(it->second);
     live_.erase(it);
     held_ -= mirror->size;
-    if (mirror->kind == Mirror::Kind::registered)
-        unmapPages(pageBegin(begin), pageEnd(begin + mirror->size));
+    return mirror;
+}
+
+void Mirrors::unmap(const Mirror& mirror) {
+    if (mirror.kind == Mirror::Kind::registered)
+        unmapPages(pageBegin(mirror.begin), pageEnd(mirror.begin + mirror.size));
 }
 
 void Mirrors::removeOf(uint32_t context) {
@@ -146,6 +158,12 @@ void Mirrors::removeOf(uint32_t context) {
     for (const auto& [begin, mirror] : live_)
         if (mirror->context == context) gone.push_back(begin);
     for (const uint64_t begin : gone) forget(begin);
+}
+
+void Mirrors::write(uint64_t address, Bytes bytes) const {
+    const std::shared_lock lock(mutex_);
+    if (!bytes.empty() && findHolding(address, bytes.size()) != nullptr)
+        std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
 }
 
 bool Mirrors::leaving(uint32_t context) const {
@@ -159,7 +177,7 @@ Mirror* Mirrors::at(uint64_t address) const {
     return it == live_.end() ? nullptr : it->second.get();
 }
 
-std::shared_ptr<Mirror> Mirrors::holding(uint64_t address, uint64_t size) const {
+std::shared_ptr<Mirror> Mirrors::findHolding(uint64_t address, uint64_t size) const {
     const auto after = live_.upper_bound(address);
     if (after == live_.begin()) return nullptr;
     const auto& [begin, mirror] = *std::prev(after);

@@ -8,9 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <shared_mutex>
 #include <vector>
 
 #include "native/gen/driver_table.h"
+#include "native/link/codec.h"
 
 namespace juice::worker {
 
@@ -31,7 +33,7 @@ struct Mirror {
     std::atomic<int> leaving{0};
 };
 
-/// Used by the executor; `leaving` by any thread.
+/// Used by the executor; `leaving` and write() by any thread.
 class Mirrors {
   public:
     explicit Mirrors(const DriverTable& driver);
@@ -54,11 +56,16 @@ class Mirrors {
     CUresult release(Mirror& mirror);
     void removeOf(uint32_t context);
 
+    /// The client's bytes, past all calls. Ignored where no mirror holds all of them.
+    void write(uint64_t address, Bytes bytes) const;
     /// Have bytes of any mirror of the context yet to leave?
     bool leaving(uint32_t context) const;
     Mirror* at(uint64_t address) const;
-    /// The mirror that holds all of [address, address + size), or null.
-    std::shared_ptr<Mirror> holding(uint64_t address, uint64_t size) const;
+    /// The mirror that holds all of [address, address + size), or null. Any thread.
+    std::shared_ptr<Mirror> holding(uint64_t address, uint64_t size) const {
+        const std::shared_lock lock(mutex_);
+        return findHolding(address, size);
+    }
 
   private:
     /// Maps, or unmaps, those pages of the range that no other registered mirror has.
@@ -68,10 +75,18 @@ class Mirrors {
     void eachGap(uint64_t begin, uint64_t end, Visit visit) const;
     bool fits(uint64_t size) const { return size <= limit_ - held_; }
     CUresult add(uint64_t begin, uint64_t size, Mirror::Kind kind, uint32_t context, Mirror*& out);
+    /// Removes it from what is known.
+    std::shared_ptr<Mirror> take(uint64_t begin);
+    /// Unmaps the pages of a registered one that no other has.
+    void unmap(const Mirror& mirror);
+    /// Under the lock.
+    std::shared_ptr<Mirror> findHolding(uint64_t address, uint64_t size) const;
 
     const DriverTable& driver_;
     uint64_t limit_;  // half of the machine's memory: a client must not exhaust it
     uint64_t held_ = 0;
+    /// Around changes of live_, and around writes of other threads.
+    mutable std::shared_mutex mutex_;
     std::map<uint64_t, std::shared_ptr<Mirror>> live_;
 };
 

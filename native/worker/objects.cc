@@ -59,6 +59,16 @@ void Objects::remove(uint64_t id) {
     }
 }
 
+uint64_t Objects::idOf(ObjectKind kind, const void* handle) const {
+    for (const auto& page : pages_) {
+        if (page == nullptr || handle == nullptr) continue;
+        for (size_t i = 0; i < kPageSize; ++i)
+            if (page[i].id != 0 && page[i].kind == kind && page[i].handle == handle)
+                return page[i].id;
+    }
+    return 0;
+}
+
 void Objects::removeOf(uint32_t context) {
     removeIf([context](const Object& object) { return object.context == context; });
 }

@@ -40,6 +40,8 @@ class Objects {
     void remove(uint64_t id);
     /// Everything that dies with the context.
     void removeOf(uint32_t context);
+    /// The id of the object of this kind with the driver's handle; 0 when there is none. Slow.
+    uint64_t idOf(ObjectKind kind, const void* handle) const;
     size_t size() const { return live_; }
 
   private:

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -35,11 +36,21 @@ Worker::Worker(const DriverTable& driver, ServerLink& link, Output& output, Stag
       memory(driver, usage, memoryLimit),
       mirrors(driver),
       coherence(link),
+      gates(driver),
       completions(driver),
+      captures(driver),
+      graphRuns(link, mirrors, coherence),
       warm_(std::move(warm)),
-      spinMicros_(manyCores() ? 200 : 20) {}
+      spinMicros_(manyCores() ? 200 : 20) {
+    link.onAnswers({[this](uint64_t address, Bytes bytes) { mirrors.write(address, bytes); },
+                    [this](uint64_t id) {
+                        if (!graphRuns.release(id)) gates.release(id);
+                    }});
+}
 
 bool Worker::run() {
+    // Captures forbid things to the client's threads, not to this one.
+    const Relaxed mode(driver);
     // None is current until the client's first call names one.
     driver.cuCtxSetCurrent(nullptr);
     Call call;
@@ -91,6 +102,9 @@ void Worker::execute(const Call& call) {
     Incoming in(*this, header, call.payload);
     CUresult result = CUDA_SUCCESS;
     try {
+        std::optional<Relaxed> asTheClient;
+        if (captures.forbidden(header.thread))
+            asTheClient.emplace(driver, CU_STREAM_CAPTURE_MODE_GLOBAL);
         result = handler->execute(in);
     } catch (const std::bad_alloc&) {
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -150,9 +164,11 @@ CUresult Worker::poll(const std::function<CUresult()>& query) const {
 }
 
 CUresult Worker::runBlocking(Incoming& in, const std::function<CUresult(Writer&)>& job) {
-    if (!mayHoldUp() && context_ != nullptr) {
+    // What a capture forbids is refused at once, but only on this thread.
+    if (!mayHoldUp() && context_ != nullptr && !captures.forbidden(in.header().thread)) {
         const wire::Header header = in.header();
         const bool started = helpers_.run([this, header, job, context = context_] {
+            const Relaxed mode(driver);
             driver.cuCtxSetCurrent(context->handle);
             Writer out;
             const CUresult result = job(out);
@@ -207,6 +223,7 @@ void Worker::forgetVariables() {
 void Worker::retireStream(uint64_t id, CUstream stream) {
     const auto of = contexts.find(objects.find(id)->context);
     if (of != nullptr) completions.retire(of->handle, stream);
+    captures.forget(stream);
 }
 
 CUcontext Worker::takeWarm(CUdevice device) {
@@ -219,13 +236,16 @@ CUresult Worker::endContext(const std::shared_ptr<Context>& context,
     const auto id = static_cast<uint32_t>(context->id);
     const Blocking blocking(*this);
     driver.cuCtxSetCurrent(context->handle);
+    captures.forgetOf(id);
     driver.cuCtxSynchronize();
     completions.poll();
     while (mirrors.leaving(id)) std::this_thread::sleep_for(std::chrono::microseconds(100));
     completions.forget(context->handle);
     coherence.removeOf(id);
+    gates.forget(context->handle);
     staging.unpin(driver, context->handle);
     const CUresult result = destroy();
+    std::erase_if(graphExecs, [id](const auto& one) { return one.second->contextId == id; });
     objects.removeOf(id);
     memory.removeOf(id);
     mirrors.removeOf(id);

@@ -11,9 +11,13 @@
 #include "native/link/server_link.h"
 #include "native/link/usage.h"
 #include "native/worker/calls.h"
+#include "native/worker/captures.h"
 #include "native/worker/coherence.h"
 #include "native/worker/completions.h"
 #include "native/worker/contexts.h"
+#include "native/worker/gates.h"
+#include "native/worker/graph_runs.h"
+#include "native/worker/graphs.h"
 #include "native/worker/helpers.h"
 #include "native/worker/images.h"
 #include "native/worker/memory.h"
@@ -82,7 +86,13 @@ class Worker {
     Memory memory;
     Mirrors mirrors;
     Coherence coherence;
+    Gates gates;
     Completions completions;
+    Captures captures;
+    GraphNumbers graphs;
+    std::unordered_map<uint64_t, std::shared_ptr<GraphExec>> graphExecs;  // by number
+    std::unordered_multimap<uint64_t, uint64_t> graphMemory;  // addresses, by their graph's number
+    GraphRuns graphRuns;
 
   private:
     struct Deferred {
@@ -115,6 +125,13 @@ class Worker {
 class Blocking {
   public:
     explicit Blocking(Worker& worker) : link_(worker.link) { link_.busy(); }
+    /// The driver will wait for streams, perhaps with its locks held: functions of the client that
+    /// hold streams up come first.
+    enum ForStreams { kForStreams };
+    Blocking(Worker& worker, ForStreams) : Blocking(worker) {
+        worker.gates.drain();
+        worker.graphRuns.drain();
+    }
     ~Blocking() { link_.idle(); }
     Blocking(const Blocking&) = delete;
 

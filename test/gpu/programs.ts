@@ -67,6 +67,33 @@ const sameTraining = (native: Outcome, attached: Outcome): string => {
   return faults.join("; ")
 }
 
+/** Functions and graphs with the values that they leave: sections of native/shim/test/replays, each a process. */
+const replays = [
+  "functions_in_order",
+  "function_as_gate",
+  "functions_say_status",
+  "functions_across_streams",
+  "captured_and_replayed",
+  "forked_and_joined",
+  "functions_in_graphs",
+  "built_by_hand",
+  "updated",
+  "captures_forbid",
+  "user_objects",
+  "parts_of_graphs",
+  "functions_at_the_end",
+  "functions_after_fault"
+]
+
+const replayed = (directory: string): ReadonlyArray<Program> => {
+  const command = join(directory, "../native/shim/test/juice_replays")
+  if (!existsSync(command)) return []
+  return replays.map((name) => ({ name, command, args: ["libcuda.so.1", name], compare: sameOutput }))
+}
+
+const scriptNamed = (directory: string, name: string): string | undefined =>
+  [join(directory, name), join(directory, "../../../examples/python", name)].find((path) => existsSync(path))
+
 export const programs = (): ReadonlyArray<Program> => {
   const directory = examplesDirectory()
   const built = readdirSync(directory).filter((name) => /^(saxpy_and_dot|.*_(static|shared))$/.test(name))
@@ -81,9 +108,14 @@ export const programs = (): ReadonlyArray<Program> => {
   if (existsSync(checks)) {
     compiled.push({ name: "shared_host_memory", command: checks, args: ["libcuda.so.1"], compare: sameOutput })
   }
-  const script = [join(directory, "torch_training.py"), join(directory, "../../../examples/python/torch_training.py")]
-  const training = script.find((path) => existsSync(path))
-  return training === undefined
-    ? compiled
-    : [...compiled, { name: "torch_training", command: "python3", args: [training], compare: sameTraining }]
+  const python = (name: string, compare: Program["compare"]): ReadonlyArray<Program> => {
+    const script = scriptNamed(directory, `${name}.py`)
+    return script === undefined ? [] : [{ name, command: "python3", args: [script], compare }]
+  }
+  return [
+    ...compiled,
+    ...replayed(directory),
+    ...python("torch_graphs", sameOutput),
+    ...python("torch_training", sameTraining)
+  ]
 }

@@ -212,6 +212,65 @@ TEST(Programs, ReadWhyTheirKernelsFailed) {
     EXPECT_NE(ended.err.find("juice softgpu: error 700"), std::string::npos) << ended.err;
 }
 
+/// Through Juice as on the software GPU itself, where every section ends in "ok" or the like.
+void expectSame(const char* section, const std::map<std::string, std::string>& environment = {}) {
+    Site site(softwareGpu());
+    const Ended native = Program({JUICE_REPLAYS, JUICE_SOFTGPU, section}, "").wait(120);
+    const Ended through =
+        Program({JUICE_REPLAYS, kShim, section}, site.socketPath(), environment).wait(120);
+    EXPECT_EQ(native.code, 0) << native.out << native.err;
+    EXPECT_EQ(through.out, native.out) << through.err;
+    EXPECT_EQ(through.code, 0) << through.err;
+    EXPECT_EQ(native.out.find(" was due"), std::string::npos) << native.out;
+}
+
+TEST(Functions, AreCalledInTheOrderOfTheirStreamWithTheValuesOfTheMoment) {
+    expectSame("functions_in_order");
+    expectSame("functions_in_order", {{"JUICE_STRICT", "1"}});
+    expectSame("functions_across_streams");
+}
+
+TEST(Functions, HoldTheirStreamUpUntilTheyReturn) {
+    expectSame("function_as_gate");
+}
+
+TEST(Functions, HearTheStatusAndMayNotCallCuda) {
+    expectSame("functions_say_status");
+    expectSame("functions_after_fault");
+}
+
+TEST(Functions, ThatAreDueAtTheEndHangNothing) {
+    expectSame("functions_at_the_end");
+}
+
+TEST(Graphs, ReadAtEachLaunchWhatMemoryHoldsThen) {
+    expectSame("captured_and_replayed");
+    expectSame("captured_and_replayed", {{"JUICE_STRICT", "1"}});
+}
+
+TEST(Graphs, CaptureStreamsThatForkAndJoin) {
+    expectSame("forked_and_joined");
+}
+
+TEST(Graphs, CallTheirFunctionsAtEachLaunchInTheirPlace) {
+    expectSame("functions_in_graphs");
+    expectSame("functions_in_graphs", {{"JUICE_STRICT", "1"}});
+}
+
+TEST(Graphs, AreBuiltChangedAndUpdated) {
+    expectSame("built_by_hand");
+    expectSame("updated");
+    expectSame("parts_of_graphs");
+}
+
+TEST(Graphs, ForbidWhatACaptureForbids) {
+    expectSame("captures_forbid");
+}
+
+TEST(Graphs, DestroyTheirUserObjectsInTheProgram) {
+    expectSame("user_objects");
+}
+
 TEST(Programs, WithoutJuiceHaveNoDevice) {
     const Ended ended = manners("refused", "");
     EXPECT_EQ(ended.out, "attach: 100\nagain: 100\nalloc: 3\n");

@@ -38,6 +38,9 @@ class FakeLink final : public ClientLink {
     std::vector<std::vector<uint8_t>> patches;  // towards the worker
     PatchHandler patchHandler;
     OutputHandler outputHandler;
+    std::function<void(const Callback&)> callbackHandler;
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> written;
+    std::vector<uint64_t> calledBack;
     std::string brokenBecause;
 
     const Welcome& welcome() const override { return welcome_; }
@@ -73,6 +76,15 @@ class FakeLink final : public ClientLink {
     void patch(Bytes pieces) override { patches.emplace_back(pieces.begin(), pieces.end()); }
     void onPatch(PatchHandler handler) override { patchHandler = std::move(handler); }
     void onOutput(OutputHandler handler) override { outputHandler = std::move(handler); }
+    void onCallback(std::function<void(const Callback&)> handler) override {
+        callbackHandler = std::move(handler);
+    }
+    bool awaitLanded(uint64_t) override { return !broken(); }
+    void write(uint64_t address, const void* source, size_t size) override {
+        const auto* const bytes = static_cast<const uint8_t*>(source);
+        written.emplace_back(address, std::vector<uint8_t>(bytes, bytes + size));
+    }
+    void called(uint64_t id) override { calledBack.push_back(id); }
     bool broken() const override { return !brokenBecause.empty(); }
     std::string reason() const override { return brokenBecause; }
     void close() override {}
