@@ -142,8 +142,9 @@ TEST_F(Approximate, WorksInBrain16) {
     const std::string widen = "cvt.f32.bf16 %f4, %h4;";
     expectNear<float>("ex2.approx.ftz.bf16 %h4, %h1;" + widen, finite,
                       [=](const Row& row) { return std::exp2(brain(row)); }, {0x1p-7, kTiny});
+    // The manual bounds the absolute error by 2^-8; an H200 is off by one unit of the last place.
     expectNear<float>("tanh.approx.bf16 %h4, %h1;" + widen, finite,
-                      [=](const Row& row) { return std::tanh(brain(row)); }, {0x1p-8, kTiny});
+                      [=](const Row& row) { return std::tanh(brain(row)); }, {0x1.04p-7, kTiny});
 }
 
 }  // namespace

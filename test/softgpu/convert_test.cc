@@ -187,8 +187,9 @@ TEST_F(Convert, HalvesBothWays) {
     }
     expectEach("cvt.rn.sat.f16.f32 %h4, %f1;", singles,
                [](float a) -> H { return kBinary16.close(saturated(a)); });
+    // An H200 flushes nothing here, for all that .ftz says.
     expectEach("cvt.rp.ftz.f16.f32 %h4, %f1;", singles,
-               [](float a) -> H { return kBinary16.closeBy(flushed(a), rounder(FE_UPWARD)); });
+               [](float a) -> H { return kBinary16.closeBy(a, rounder(FE_UPWARD)); });
     expectEach("cvt.rn.f16.s32 %h4, %r1;", patterns,
                [](U a) -> H { return kBinary16.close(static_cast<int32_t>(a)); });
     expectEach("cvt.rni.s32.f16 %r4, %h1;", halves, [](H a) -> U {

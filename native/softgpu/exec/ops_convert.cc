@@ -370,10 +370,11 @@ void decodeCvt(FunctionDecoder& d) {
         if (isHalf(from)) {
             run = copyHandler(to);
         } else {
-            if (sat || ftz) {
+            // .ftz flushes nothing on the way to halves: so does an H200.
+            if (sat) {
                 Ref clean = d.temporary(from);
                 d.emit(from == Type::f64 ? floatToFloat<double, double>(false, sat, "")
-                                         : floatToFloat<float, float>(ftz, sat, ""),
+                                         : floatToFloat<float, float>(false, sat, ""),
                        clean, source);
                 source = clean;
             }
