@@ -214,6 +214,7 @@ CUresult submit(Stream& stream, OperationPtr operation) {
     const bool always = operation->always();
     stream.submit({operation->bind(), {}, always});
     return CUDA_SUCCESS;
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): a shared pointer holds the operation
 }
 
 CUresult captureGraph(Stream& stream, const Graph& graph) {
