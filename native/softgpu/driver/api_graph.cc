@@ -15,12 +15,14 @@ bool indivisible(const Graph& graph) {
 
 std::vector<CUgraphNode> handlesOf(const std::vector<Edge>& edges) {
     std::vector<CUgraphNode> handles;
+    handles.reserve(edges.size());
     for (const Edge& edge : edges) handles.push_back(handleOf(*edge.node));
     return handles;
 }
 
 std::vector<CUgraphEdgeData> dataOf(const std::vector<Edge>& edges) {
     std::vector<CUgraphEdgeData> data;
+    data.reserve(edges.size());
     for (const Edge& edge : edges) data.push_back(edge.data);
     return data;
 }

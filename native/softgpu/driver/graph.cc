@@ -59,6 +59,7 @@ std::shared_ptr<Graph> Graph::clone(GraphRole role, Node* parent) const {
     }
     const auto translate = [&](const std::vector<Edge>& edges) {
         std::vector<Edge> translated;
+        translated.reserve(edges.size());
         for (const Edge& edge : edges) translated.push_back({copies.at(edge.node), edge.data});
         return translated;
     };
