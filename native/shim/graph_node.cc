@@ -24,7 +24,7 @@ void noteAllocation(uint64_t address, size_t size, Context* context) {
     Range range;
     range.begin = address;
     range.size = size;
-    range.kind = Range::Kind::pool;
+    range.kind = Range::Kind::graph;
     range.context = context;
     ranges::add(range);
 }

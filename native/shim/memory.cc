@@ -66,9 +66,9 @@ CUresult freeAsync(CUdeviceptr dptr, CUstream stream, bool perThread) {
     if (const CUresult result = wireStream(stream, perThread, free.stream)) return result;
     if (dptr == 0) return CUDA_SUCCESS;
     const auto range = ranges::find(dptr);
-    if (!range || range->begin != dptr || range->kind > Range::Kind::pool)
+    if (!range || range->begin != dptr || range->kind > Range::Kind::graph)
         return CUDA_ERROR_INVALID_VALUE;
-    ranges::remove(dptr);
+    if (range->kind != Range::Kind::graph) ranges::remove(dptr);
     return post(Op::cuMemFreeAsync, context, bytesOfCall(free), free.stream);
 }
 
@@ -113,7 +113,7 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
     if (dptr == 0) return CUDA_SUCCESS;
     const auto range = ranges::find(dptr);
     const bool managed = range && range->kind == Range::Kind::managed;
-    if (!range || range->begin != dptr || (range->kind > Range::Kind::pool && !managed))
+    if (!range || range->begin != dptr || (range->kind > Range::Kind::graph && !managed))
         return CUDA_ERROR_INVALID_VALUE;
     if (managed) {
         // Waited: what the device still writes there has come when it is gone.
@@ -124,7 +124,7 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
         forgetHostRange(*range);
         return result;
     }
-    ranges::remove(dptr);
+    if (range->kind != Range::Kind::graph) ranges::remove(dptr);
     return postOrWait(Op::cuMemFree_v2, context, bytesOfCall(custom::Free{dptr}));
 }
 

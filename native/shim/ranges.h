@@ -15,6 +15,7 @@ struct Range {
     enum class Kind : uint8_t {
         device,      // cuMemAlloc
         pool,        // cuMemAllocAsync
+        graph,       // a graph's allocation node; the address stays when it is freed
         global,      // a module's variable
         opened,      // another process's (cuIpcOpenMemHandle)
         pinned,      // cuMemHostAlloc

@@ -15,7 +15,7 @@ namespace {
 /// Forgets what the client knew of the graph.
 void forgetGraph(Worker& worker, uint64_t number) {
     const auto [begin, end] = worker.graphMemory.equal_range(number);
-    for (auto one = begin; one != end; ++one) worker.memory.remove(one->second);
+    for (auto one = begin; one != end; ++one) worker.memory.graphIsGone(one->second);
     worker.graphMemory.erase(begin, end);
     worker.graphs.forget(number);
 }
@@ -190,7 +190,8 @@ CUresult custom_juiceGraphAddNode(Incoming& in) {
         more = worker.graphs.of(GraphKind::graph, child, number);
     } else if (params->params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
         more = params->params.alloc.dptr;
-        worker.memory.add(more, params->params.alloc.bytesize, in.header().context);
+        worker.memory.add(more, params->params.alloc.bytesize, in.header().context,
+                          Memory::Owner::graph);
         worker.graphMemory.emplace(call.graph, more);
     }
     in.out().put(number).put(more);

@@ -10,8 +10,10 @@ void Memory::account() {
         usage_.memoryPeak.store(held_, std::memory_order_relaxed);
 }
 
-void Memory::add(uint64_t address, uint64_t size, uint32_t context) {
-    blocks_[address] = {size, context};
+void Memory::add(uint64_t address, uint64_t size, uint32_t context, Owner owner) {
+    // A graph that is gone may have left its mark at the address.
+    if (const auto old = blocks_.find(address); old != blocks_.end()) held_ -= old->second.size;
+    blocks_[address] = {size, context, owner, false};
     held_ += size;
     account();
 }
@@ -19,10 +21,18 @@ void Memory::add(uint64_t address, uint64_t size, uint32_t context) {
 bool Memory::remove(uint64_t address) {
     const auto it = blocks_.find(address);
     if (it == blocks_.end()) return false;
+    if (it->second.owner == Owner::graph) return it->second.freed = true;
     held_ -= it->second.size;
     blocks_.erase(it);
     account();
     return true;
+}
+
+void Memory::graphIsGone(uint64_t address) {
+    const auto it = blocks_.find(address);
+    if (it == blocks_.end()) return;
+    it->second.owner = Owner::program;
+    if (it->second.freed) remove(address);
 }
 
 void Memory::removeOf(uint32_t context) {

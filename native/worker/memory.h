@@ -18,9 +18,14 @@ class Memory {
 
     /// Is there room for `size` more bytes in the lease?
     bool fits(uint64_t size) const { return limit_ == 0 || size <= limit_ - held_; }
-    void add(uint64_t address, uint64_t size, uint32_t context);
-    /// False when no allocation begins there.
+    /// What a graph allocates keeps its address, and may be freed and made again by its launches.
+    /// It counts until its graph is gone.
+    enum class Owner : uint8_t { program, graph };
+    void add(uint64_t address, uint64_t size, uint32_t context, Owner owner = Owner::program);
+    /// The program frees it. False when no allocation begins there.
     bool remove(uint64_t address);
+    /// The graph that made it is gone. What the program has not freed yet it may still free.
+    void graphIsGone(uint64_t address);
     void removeOf(uint32_t context);
 
     /// Does all of [address, address + size) lie in one range that the device may access: an
@@ -35,6 +40,8 @@ class Memory {
     struct Block {
         uint64_t size;
         uint32_t context;
+        Owner owner;
+        bool freed = false;  // a graph's: the program freed it
     };
     void account();
 

@@ -183,7 +183,6 @@ CUresult KernelOperation::make(std::shared_ptr<Function> function, const LaunchS
                                void* const* extra, std::shared_ptr<KernelOperation>& made) {
     if (const CUresult failed = checkShape(*function, shape)) return failed;
     if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (shape.cooperative && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
     const Kernel& kernel = function->kernel;
     std::shared_ptr<KernelOperation> launch(
         new KernelOperation(std::move(function), shape, std::move(attributes)));

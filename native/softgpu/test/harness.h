@@ -38,11 +38,14 @@ class TestMemory : public MemoryMap {
         return {NearbyMemory::State::live, after->first, after->first + after->second.size()};
     }
 
-    /// A buffer of `count` values, zero but for `values`.
+    /// A buffer of `count` values, zero but for `values`. Nothing that a kernel may access follows
+    /// it closely.
     template <class T>
     T* allocate(size_t count, const std::vector<T>& values = {}) {
         std::lock_guard lock(mutex_);
-        std::vector<uint8_t> bytes(count * sizeof(T));
+        std::vector<uint8_t> bytes;
+        bytes.reserve(count * sizeof(T) + kGap);
+        bytes.resize(count * sizeof(T));
         auto* data = reinterpret_cast<T*>(bytes.data());
         if (!values.empty()) std::memcpy(data, values.data(), values.size() * sizeof(T));
         ranges_.emplace(reinterpret_cast<uint64_t>(data), std::move(bytes));
@@ -51,6 +54,8 @@ class TestMemory : public MemoryMap {
     }
 
   private:
+    static constexpr size_t kGap = 4096;
+
     mutable std::mutex mutex_;
     std::map<uint64_t, std::vector<uint8_t>> ranges_;
     uint64_t generation_ = 0;
