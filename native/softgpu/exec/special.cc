@@ -6,6 +6,7 @@
 
 #include "native/softgpu/exec/lanes.h"
 #include "native/softgpu/exec/ops.h"
+#include "native/softgpu/exec/reserved.h"
 
 namespace juice::softgpu {
 namespace {
@@ -34,6 +35,11 @@ uint64_t ticks() {
 }
 uint64_t dynamicShared(const Exec& x) {
     return x.grid->launch->dynamicShared;
+}
+
+/// Program::load has put it at the end of the kernel's static part.
+uint64_t reservedShared(const Exec& x, unsigned) {
+    return x.grid->kernel->staticShared - kReservedShared;
 }
 
 /// A thread of the host is a multiprocessor, and the driver counts them so: programs index by
@@ -105,11 +111,13 @@ constexpr std::array<Special, 62> kSpecials{{
      [](const Exec& x, unsigned) -> uint64_t {
          return x.grid->launch->gridWorkspace & 0xffffffff;
      }},
-    {"%reserved_smem_offset_0", kZero},
-    {"%reserved_smem_offset_1", kZero},
-    {"%reserved_smem_offset_begin", kZero},
-    {"%reserved_smem_offset_end", kZero},
-    {"%reserved_smem_offset_cap", kZero},
+    {"%reserved_smem_offset_0", reservedShared},
+    {"%reserved_smem_offset_1", reservedShared},
+    {"%reserved_smem_offset_begin", reservedShared},
+    {"%reserved_smem_offset_end",
+     [](const Exec& x, unsigned) -> uint64_t { return x.grid->kernel->staticShared; }},
+    {"%reserved_smem_offset_cap",
+     [](const Exec&, unsigned) -> uint64_t { return kReservedShared; }},
     {"%tid.w", kZero},
     {"%ctaid.w", kZero},
     {"%ntid.w", kOne},

@@ -4,6 +4,7 @@
 
 #include "native/softgpu/engine.h"
 #include "native/softgpu/exec/code.h"
+#include "native/softgpu/exec/reserved.h"
 #include "native/softgpu/ptx/decoder.h"
 #include "native/softgpu/ptx/parser.h"
 
@@ -20,6 +21,7 @@ class Loaded : public Program {
         ptx::Module module = ptx::parse(ptx);
         code_.version = module.version;
         code_.source = std::move(module.source);
+        reservesShared_ = code_.source->find("%reserved_smem_offset_") != std::string::npos;
         for (const auto& [number, name] : module.files) code_.files[number] = std::string(name);
         ptx::Symbols symbols(module, code_, globals_, managed);
         ptx::Constants constants;
@@ -56,6 +58,7 @@ class Loaded : public Program {
             if (variable.space != ptx::Space::shared) continue;
             shared = std::max(shared, symbols.sharedOffset(variable) + variable.size);
         }
+        if (reservesShared_) shared = reservedSharedAt(shared) + kReservedShared;
         kernel->staticShared = shared;
         const FunctionCode& code = code_.functions[index];
         kernel->localBytes = code.localBytes;
@@ -91,6 +94,7 @@ class Loaded : public Program {
     }
 
     Code code_;
+    bool reservesShared_ = false;
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::vector<GlobalInfo> globals_;
 };

@@ -220,6 +220,23 @@ TEST(Memory, placesDynamicSharedMemoryBehindTheStaticPart) {
     EXPECT_EQ(run(launch).curesult, 700);
 }
 
+TEST(Memory, reservesSharedMemoryBehindTheKernelsOwn) {
+    // A word of the kernel's own and a reserved one for each thread: neither may be the other.
+    std::vector<uint64_t> in(32);
+    for (size_t i = 0; i < in.size(); ++i) in[i] = 7 * i;
+    const std::string kBody =
+        ".shared .align 8 .b8 words[256];\n"
+        "ld.global.u64 %rd4, [%rd2]; mov.u32 %r2, words; shl.b32 %r3, %r1, 3;\n"
+        "add.s32 %r4, %r2, %r3; st.shared.u64 [%r4], %rd4; bar.sync 0;\n"
+        "mov.u32 %r5, %reserved_smem_offset_1; add.s32 %r6, %r5, %r3;\n"
+        "ld.shared.u64 %rd7, [%r6]; st.shared.u64 [%r6], -1; bar.sync 0;\n"
+        "ld.shared.u64 %rd5, [%r4]; add.s64 %rd5, %rd5, %rd7;\n"
+        "mov.u32 %r7, %reserved_smem_offset_end; sub.s32 %r7, %r7, %r5;\n"
+        "cvt.u64.u32 %rd6, %r7; add.s64 %rd5, %rd5, %rd6; st.global.u64 [%rd1], %rd5;";
+    const std::vector<uint64_t> out = evaluate(kBody, in);
+    for (size_t i = 0; i < in.size(); ++i) EXPECT_EQ(out[i], 7 * i + 1024);
+}
+
 TEST(Memory, passesParametersByAddress) {
     auto program =
         load(std::string(kHead) +
