@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
     int *din = onDevice<int>(n), *squares = onDevice<int>(n), *doubles = onDevice<int>(n);
     int* totals = onDevice<int>(n);
     CHECK(cudaMemset(totals, 0, bytes));
+    CHECK(cudaDeviceSynchronize());  // the streams below do not wait for the legacy one
     cudaStream_t main, side;
     cudaEvent_t parted, joined;
     CHECK(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));

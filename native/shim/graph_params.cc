@@ -50,7 +50,8 @@ CUresult putKernel(const CUDA_KERNEL_NODE_PARAMS_v3& kernel, Writer& out) {
         if (size != 0) std::memcpy(buffer.data(), from, size);
     } else {
         for (size_t i = 0; i < code.parameters.size(); ++i) {
-            if (kernel.kernelParams[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+            if (kernel.kernelParams == nullptr || kernel.kernelParams[i] == nullptr)
+                return CUDA_ERROR_INVALID_VALUE;
             std::memcpy(buffer.data() + code.parameters[i].offset, kernel.kernelParams[i],
                         code.parameters[i].size);
         }

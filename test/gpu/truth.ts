@@ -18,8 +18,9 @@ export interface Truth {
 
 /** Reads GoogleTest's summary. */
 export const readTruth = (outcome: Pick<Outcome, "code" | "signal" | "stdout" | "stderr">): Truth => {
+  // The last one: tests that start the program anew print a summary of their own.
   const count = (word: string): number =>
-    Number(new RegExp(`^\\[  ${word} *\\] (\\d+) tests?`, "m").exec(outcome.stdout)?.[1] ?? 0)
+    Number([...outcome.stdout.matchAll(new RegExp(`^\\[  ${word} *\\] (\\d+) tests?`, "gm"))].at(-1)?.[1] ?? 0)
   const failed = new Set(
     [...outcome.stdout.matchAll(/^\[ {2}FAILED {2}\] ([A-Za-z_]\w*\.\w+)/gm)].map((match) => match[1]!)
   )

@@ -240,20 +240,21 @@ TEST_F(Capture, AddsToAGraphThatExists) {
     EXPECT_EQ(words.read(), std::vector<uint32_t>{3});
 }
 
-TEST_F(Capture, TakesLaunchesOfGraphsAsChildren) {
+TEST_F(Capture, TakesNoLaunchesOfGraphs) {
     Buffer<uint32_t> words(std::vector<uint32_t>{1});
     CUstream on = begin();
     add(words.address(), 2, on);
     const CUgraphExec inner = instantiate(end(on));
     EXPECT_OK(cuStreamBeginCapture_v2(on, CU_STREAM_CAPTURE_MODE_RELAXED));
-    EXPECT_OK(cuGraphLaunch(inner, on));
-    EXPECT_OK(cuGraphLaunch(inner, on));
-    const CUgraph outer = end(on);
-    const auto made = nodes(outer);
-    ASSERT_EQ(made.size(), 2U);
-    EXPECT_EQ(typeOf(made[0]), CU_GRAPH_NODE_TYPE_GRAPH);
-    launchAndWait(instantiate(outer));
-    EXPECT_EQ(words.read(), std::vector<uint32_t>{5});
+    const CUresult launched = cuGraphLaunch(inner, on);
+    CUgraph outer = nullptr;
+    const CUresult ended = cuStreamEndCapture(on, &outer);
+    // Where launches are not waited for, the end tells.
+    EXPECT_EQ(launched == CUDA_SUCCESS ? ended : launched, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_NE(ended, CUDA_SUCCESS);
+    EXPECT_EQ(outer, nullptr);
+    EXPECT_OK(cuStreamSynchronize(on));
+    EXPECT_EQ(words.read(), std::vector<uint32_t>{1});
 }
 
 TEST_F(Capture, TakesAllocations) {

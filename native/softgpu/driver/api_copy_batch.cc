@@ -118,7 +118,8 @@ CUresult copyBox(const CUDA_MEMCPY3D_BATCH_OP& box, CUstream stream, DefaultStre
     if (!readsPinnedNow(box.srcAccessOrder, copy.srcDevice)) return start(&copy, stream);
     const size_t bytes = ((copy.Depth - 1) * copy.srcHeight + copy.Height) * copy.srcPitch;
     const auto memory = AddressSpace::instance().find(copy.srcDevice);
-    if (bytes - copy.srcPitch + copy.WidthInBytes > memory->end() - copy.srcDevice) {
+    if (!memory || copy.srcDevice == 0 ||
+        bytes - copy.srcPitch + copy.WidthInBytes > memory->end() - copy.srcDevice) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     std::vector<uint8_t> taken(bytes);

@@ -74,10 +74,9 @@ CUresult instantiateWith(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE
 
 /// In a captured stream the graph becomes a child graph node.
 CUresult launch(CUgraphExec handle, CUstream stream, DefaultStream meaning) {
-    return withCapturable(stream, meaning, [&](Stream& on) {
-        return withExec(handle, [&](GraphExec& exec) -> CUresult {
-            return isCapturing(on) ? captureGraph(on, exec.graph()) : exec.launch(on);
-        });
+    // An H200 refuses to capture it.
+    return withStream(stream, meaning, [&](Stream& on) {
+        return withExec(handle, [&](GraphExec& exec) { return exec.launch(on); });
     });
 }
 

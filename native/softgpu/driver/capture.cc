@@ -217,18 +217,6 @@ CUresult submit(Stream& stream, OperationPtr operation) {
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): a shared pointer holds the operation
 }
 
-CUresult captureGraph(Stream& stream, const Graph& graph) {
-    const std::lock_guard lock(graphLock());
-    const auto capture = captureOf(stream);
-    if (!capture || !capture->valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (graph.holdsMemoryNodes() || graph.holds({CU_GRAPH_NODE_TYPE_CONDITIONAL})) {
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    auto& dependencies = capture->members.at(&stream).dependencies;
-    dependencies = {{&addChild(*capture->graph, dependencies, graph), {}}};
-    return CUDA_SUCCESS;
-}
-
 CUresult refuseUse(Stream& stream) {
     if (captures().count == 0) return CUDA_SUCCESS;
     const std::lock_guard lock(graphLock());

@@ -26,9 +26,6 @@ CUresult submit(Stream& stream, OperationPtr operation);
 
 bool isCapturing(const Stream& stream);
 
-/// Adds a node with a copy of the graph to what a captured stream captures.
-CUresult captureGraph(Stream& stream, const Graph& graph);
-
 // What calls that do more than to submit operations ask first. Each answers CUDA_SUCCESS when no
 // capture objects; an objection invalidates the captures concerned.
 

@@ -110,10 +110,10 @@ CUresult VirtualSpace::free(uint64_t address, size_t size) {
 }
 
 CUresult VirtualSpace::map(uint64_t address, size_t size, std::shared_ptr<Physical> physical) {
-    if (size == 0 || !isUnits(size) || !isUnits(address) || size > physical->size() ||
-        overflows(address, size)) {
+    if (size == 0 || !isUnits(size) || !isUnits(address) || overflows(address, size)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (size > physical->size()) return CUDA_ERROR_NOT_SUPPORTED;  // so an H200 says
     const std::lock_guard lock(mutex_);
     auto reserved = reservations_.upper_bound(address);
     if (reserved == reservations_.begin()) return CUDA_ERROR_INVALID_VALUE;

@@ -176,7 +176,7 @@ TEST_F(Virtual, ImpossibleCallsAreErrorsAndChangeNothing) {
     EXPECT_EQ(cuMemCreate(&bad, unit + 1, &properties, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemMap(range, unit, 0, handle + 8, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemMap(range + 1, unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuMemMap(range, 2 * unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemMap(range, 2 * unit, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(allow(range, unit, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_ERROR_INVALID_VALUE);
     EXPECT_OK(cuMemMap(range, unit, 0, handle, 0));
     EXPECT_EQ(cuMemMap(range, unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE) << "mapped already";
