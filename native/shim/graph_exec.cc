@@ -127,10 +127,10 @@ CUresult launch(CUgraphExec handle, CUstream streamHandle, bool perThread) {
         const std::lock_guard lock(exec->mutex);
         facts = exec->facts;
     }
+    // Waited for: drivers refuse it, and the capture with it.
     if (capture::of(call.stream, stream) != 0) {
-        if (!facts.functions.empty() || !facts.writes.empty() || !facts.reads.empty())
-            return juice_unsupported("the capture of a graph's launch that uses the host");
-        return post(Op::cuGraphLaunch, context, bytesOfCall(call), call.stream);
+        Reply reply;
+        return shim::call(Op::cuGraphLaunch, context, bytesOfCall(call), reply, Deferred::keep);
     }
     // Two deliveries to one place could overtake each other.
     for (const custom::HostSpan& span : facts.writes)
