@@ -95,7 +95,7 @@ int32_t readInteger(const Exec& x, const Ref* refs, unsigned lane, unsigned e, E
     unsigned bits = bitsOf(element);
     uint32_t field = fieldOf(x, refs, lane, e, bits);
     bool isSigned = element == Element::s8 || element == Element::s4;
-    if (isSigned && (field >> (bits - 1) & 1)) field |= ~0u << bits;
+    if (isSigned && bits < 32 && (field >> (bits - 1) & 1)) field |= ~0u << bits;
     return static_cast<int32_t>(field);
 }
 

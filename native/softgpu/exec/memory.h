@@ -61,7 +61,7 @@ JUICE_LOOP Shape shapeOf(const A* half, unsigned step) {
     using V = typename Vector<A>::Type;
     constexpr unsigned kCount = Vector<A>::kCount;
     V wanted, apart = {}, unlike = {};
-    for (unsigned i = 0; i < kCount; ++i) wanted[i] = static_cast<A>(i * step);
+    for (unsigned i = 0; i < kCount; ++i) wanted[i] = A{i} * A{step};
     for (unsigned i = 0; i < kRow; i += kCount) {
         V distance;
         __builtin_memcpy(&distance, half + i, sizeof distance);

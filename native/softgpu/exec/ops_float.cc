@@ -19,7 +19,7 @@ template <class T>
 constexpr auto kSub = [](T a, T b) {
     if constexpr (sizeof(T) == 8) {
         uint64_t turned = __builtin_bit_cast(uint64_t, b + b) ^ (1ull << 63);
-        if (a == a && b != b) return __builtin_bit_cast(double, turned);
+        if (!isNan(a) && isNan(b)) return __builtin_bit_cast(double, turned);
     }
     return a - b;
 };

@@ -102,6 +102,7 @@ void decodeTransfer(FunctionDecoder& d, bool load) {
     if (items.size() != n) d.refuse("needs " + std::to_string(n) + " registers");
     FunctionDecoder::Address address = d.address(d.operand(place), space);
     std::vector<Ref> refs;
+    refs.reserve(items.size());
     for (const Operand& item : items) {
         refs.push_back(load ? d.target(item, Type::b32) : d.source(item, Type::b32));
     }
