@@ -262,6 +262,7 @@ void decodeTransfer(FunctionDecoder& d, bool load) {
                       ? d.source(2, Type::u32)
                       : d.constant(byColumns ? fragment.rows : fragment.columns, 4);
     std::vector<Ref> refs;
+    refs.reserve(items.size());
     for (const Operand& item : items) {
         refs.push_back(load ? d.target(item, registerType(element))
                             : d.source(item, registerType(element)));

@@ -148,7 +148,8 @@ void work(Grid& grid, BlockQueue& queue) {
     x.code = grid.code;
     x.bases[1] = grid.code->constants.data();
     std::unique_ptr<Block> block;
-    // NOLINTNEXTLINE(bugprone-use-after-move): each turn gives the block back or takes another
+    // Each turn gives the block back or takes another.
+    // NOLINTBEGIN(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
     while (!grid.cancelled() && (block = queue.next(std::move(block))) != nullptr) {
         // Allocations may have gone since the last block; the map says.
         const MemoryMap* memory = grid.launch->memory;
@@ -173,6 +174,7 @@ void work(Grid& grid, BlockQueue& queue) {
             queue.finished();
         }
     }
+    // NOLINTEND(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
     grid.instructions += x.executed;
 }
 
