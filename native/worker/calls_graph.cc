@@ -261,12 +261,12 @@ CUresult custom_cuUserObjectCreate(Incoming& in) {
     const auto call = custom::get<custom::UserObject>(in.reader());
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     if (in.driver().cuUserObjectCreate == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-    auto destroyed = std::make_unique<Destroyed>(in.worker().link, call.destroyed);
+    auto destroyed = std::unique_ptr<Destroyed>(new Destroyed{in.worker().link, call.destroyed});
     CUuserObject object = nullptr;
     const CUresult result = in.driver().cuUserObjectCreate(&object, destroyed.get(), tellDestroyed,
                                                            call.count, call.flags);
     if (result != CUDA_SUCCESS) return result;
-    destroyed.release();  // the driver's, until it calls
+    static_cast<void>(destroyed.release());  // the driver's, until it calls
     in.out().put(in.worker().graphs.of(GraphKind::userObject, object, 0));
     return CUDA_SUCCESS;
 }

@@ -28,6 +28,15 @@ bool writeAll(int fd, const char* data, size_t size) {
     return true;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+/// A sanitizer's report must not stay in the pipe.
+void keepLastWords(int, int to) {
+    __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<intptr_t>(to)));
+}
+
+#else
+
 int lastWordsFrom = -1, lastWordsTo = -1;
 
 /// What is said of a crash must not stay in the pipe.
@@ -41,16 +50,14 @@ void onCrash(int signal) {
 void keepLastWords(int from, int to) {
     lastWordsFrom = from;
     lastWordsTo = to;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<intptr_t>(to)));
-#else
     struct sigaction action {};
     action.sa_handler = onCrash;
     action.sa_flags = SA_RESETHAND | SA_NODEFER;
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
         sigaction(signal, &action, nullptr);
-#endif
 }
+
+#endif
 
 }  // namespace
 

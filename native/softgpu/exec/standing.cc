@@ -79,8 +79,9 @@ std::string Standing::describe(const Code& code) const {
         if (loop.begin != loop.end) {
             const std::string first = std::to_string(code.origins[loop.begin].line);
             const std::string last = std::to_string(code.origins[loop.end - 1].line);
-            text = "loop in PTX lines " + first + " to " + last + ", from " +
-                   placeOf(code, loop.begin);
+            text = "loop in PTX lines ";
+            text.append(first).append(" to ").append(last).append(", from ");
+            text += placeOf(code, loop.begin);
         }
         lines.push_back({found.first, text});
     }
