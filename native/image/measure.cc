@@ -173,9 +173,10 @@ std::optional<Image> measure(const void* image) {
     if (image == nullptr) return std::nullopt;
     const Source source{static_cast<const uint8_t*>(image), kMaxImageBytes};
     static constexpr uint8_t kWrapperStart[] = {0xb1, 0x43, 0x62, 0x46};
-    if (std::equal(std::begin(kWrapperStart), std::end(kWrapperStart), source.at)) {
-        return measureWrapper(source);
-    }
+    // Byte by byte: behind the first that differs, as in a text of one byte, there may be nothing.
+    size_t same = 0;
+    while (same < sizeof kWrapperStart && source.at[same] == kWrapperStart[same]) ++same;
+    if (same == sizeof kWrapperStart) return measureWrapper(source);
     return measureFlat(source, false);
 }
 
