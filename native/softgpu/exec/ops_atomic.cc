@@ -112,11 +112,7 @@ struct ExtremeHalfPair {
     }
 };
 
-#ifdef __x86_64__
-__attribute__((target("cx16")))
-#endif
-Wide128
-swapIf(Wide128* place, Wide128 expected, Wide128 wanted) {
+Wide128 swapIf(Wide128* place, Wide128 expected, Wide128 wanted) {
     return __sync_val_compare_and_swap(place, expected, wanted);
 }
 

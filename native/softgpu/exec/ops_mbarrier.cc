@@ -19,7 +19,6 @@ using ptx::Type;
 /// to come, how many bytes are, and the phase's parity.
 struct Object {
     static constexpr uint64_t kCount = (1u << 20) - 1;
-    static constexpr int64_t kBytes = (1 << 22) - 1;
 
     uint64_t expected = 0, pending = 0;
     int64_t bytes = 0;
