@@ -34,7 +34,8 @@ CUresult addChildNode(Graph& graph, const std::vector<Edge>& edges,
     }
     if (p.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
         if (child->holdsMemoryNodes()) return CUDA_ERROR_NOT_SUPPORTED;
-        made = &addChild(graph, edges, *child);
+        made = &graph.add(std::make_shared<ChildGraphOperation>(), edges);
+        embed(*made, child->clone(GraphRole::embedded, made));
         return CUDA_SUCCESS;
     }
     if (p.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) return CUDA_ERROR_INVALID_VALUE;
@@ -99,12 +100,6 @@ CUresult addFree(Graph& graph, const std::vector<Edge>& edges, CUdeviceptr addre
 }
 
 }  // namespace
-
-Node& addChild(Graph& graph, const std::vector<Edge>& edges, const Graph& child) {
-    Node& node = graph.add(std::make_shared<ChildGraphOperation>(), edges);
-    embed(node, child.clone(GraphRole::embedded, &node));
-    return node;
-}
 
 CUresult addNode(Graph& graph, const std::vector<Edge>& edges, CUgraphNodeParams& p, Node*& made) {
     switch (p.type) {

@@ -9,7 +9,4 @@ namespace juice::softgpu {
 CUresult addNode(Graph& graph, const std::vector<Edge>& edges, CUgraphNodeParams& parameters,
                  Node*& made);
 
-/// Adds a node that runs a copy of the graph.
-Node& addChild(Graph& graph, const std::vector<Edge>& edges, const Graph& child);
-
 }  // namespace juice::softgpu
