@@ -23,6 +23,20 @@ extern std::atomic<ClientLink*> link;
 extern constinit thread_local bool insideFunction;
 }  // namespace detail
 
+/// While it lives, the thread may make a call that is allowed in functions of streams as well.
+class EvenInFunction {
+  public:
+    explicit EvenInFunction(bool allowed) : inside_(detail::insideFunction) {
+        if (allowed) detail::insideFunction = false;
+    }
+    ~EvenInFunction() { detail::insideFunction = inside_; }
+    EvenInFunction(const EvenInFunction&) = delete;
+    EvenInFunction& operator=(const EvenInFunction&) = delete;
+
+  private:
+    const bool inside_;
+};
+
 /// CUDA_ERROR_NOT_INITIALIZED unless cuInit has succeeded in this very process: as CUDA defines it,
 /// the child of an initialised parent is never initialised. CUDA_ERROR_DEINITIALIZED once the
 /// process is ending and the driver has taken its leave; CUDA_ERROR_NOT_PERMITTED in a function of

@@ -104,6 +104,8 @@ CUresult deviceOfStream(CUstream handle, bool perThread, CUdevice* device) {
 
 /// cuStreamQuery and cuStreamSynchronize.
 CUresult ask(Op op, CUstream handle, bool perThread) {
+    // A real driver lets functions of streams ask, though not wait.
+    const session::EvenInFunction even(op == Op::cuStreamQuery);
     Asked asked;
     if (const CUresult result = streamOf(handle, perThread, asked)) return result;
     const uint64_t before = lastTicket();

@@ -116,6 +116,8 @@ CUresult custom_cuEventSynchronize(Incoming& in) {
     if (const CUresult bad = in.done(); bad != CUDA_SUCCESS) return bad;
     Worker& worker = in.worker();
     const CUresult polled = worker.poll([&] { return in.driver().cuEventQuery(event); });
+    // As in Worker::awaitStream: for what kernels have printed.
+    if (polled == CUDA_SUCCESS) return in.driver().cuEventSynchronize(event);
     if (polled != CUDA_ERROR_NOT_READY) return polled;
     return worker.runBlocking(
         in, [&driver = in.driver(), event](Writer&) { return driver.cuEventSynchronize(event); });

@@ -185,6 +185,8 @@ CUresult Worker::runBlocking(Incoming& in, const std::function<CUresult(Writer&)
 
 CUresult Worker::awaitStream(Incoming& in, CUstream stream, const Then& then) {
     const CUresult polled = poll([&] { return driver.cuStreamQuery(stream); });
+    // To be asked is not enough for a driver to hand out what kernels have printed.
+    if (polled == CUDA_SUCCESS) return then(driver.cuStreamSynchronize(stream), in.out());
     if (polled != CUDA_ERROR_NOT_READY) return then(polled, in.out());
     if (mayHoldUp())
         return runBlocking(

@@ -1,5 +1,6 @@
 // Streams: life, order, host functions.
 #include <algorithm>
+#include <utility>
 
 #include "native/softgpu/driver/event.h"
 #include "native/softgpu/driver/guard.h"
@@ -37,10 +38,14 @@ CUresult refuseWaiting(Stream& stream) {
 }
 
 CUresult query(CUstream handle, DefaultStream meaning) {
-    return askStream(handle, meaning, [](Stream& stream) -> CUresult {
+    // A real driver lets host functions ask, though not wait.
+    const bool inside = std::exchange(insideHostFunction(), false);
+    const CUresult result = askStream(handle, meaning, [](Stream& stream) -> CUresult {
         if (const CUresult refused = refuseWaiting(stream)) return refused;
         return stream.idle() ? stream.context().failure() : CUDA_ERROR_NOT_READY;
     });
+    insideHostFunction() = inside;
+    return result;
 }
 
 CUresult synchronize(CUstream handle, DefaultStream meaning) {
