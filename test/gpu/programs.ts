@@ -85,9 +85,15 @@ const replays = [
   "functions_after_fault"
 ]
 
+/** One of our own checks, which an unbuilt or a forgotten file must not silence. */
+const checkNamed = (directory: string, name: string): string => {
+  const path = join(directory, "../native/shim/test", name)
+  if (!existsSync(path)) throw new Error(`${path} is not there: build with JUICE_TESTS=ON, or make the bundle anew`)
+  return path
+}
+
 const replayed = (directory: string): ReadonlyArray<Program> => {
-  const command = join(directory, "../native/shim/test/juice_replays")
-  if (!existsSync(command)) return []
+  const command = checkNamed(directory, "juice_replays")
   return replays.map((name) => ({ name, command, args: ["libcuda.so.1", name], compare: sameOutput }))
 }
 
@@ -104,10 +110,8 @@ export const programs = (): ReadonlyArray<Program> => {
     return { name, command: join(directory, name), args: scratch, compare }
   })
   // Checks for themselves what they find in memory that they share with the device.
-  const checks = join(directory, "../native/shim/test/juice_coherence")
-  if (existsSync(checks)) {
-    compiled.push({ name: "shared_host_memory", command: checks, args: ["libcuda.so.1"], compare: sameOutput })
-  }
+  const checks = checkNamed(directory, "juice_coherence")
+  compiled.push({ name: "shared_host_memory", command: checks, args: ["libcuda.so.1"], compare: sameOutput })
   const python = (name: string, compare: Program["compare"]): ReadonlyArray<Program> => {
     const script = scriptNamed(directory, `${name}.py`)
     return script === undefined ? [] : [{ name, command: "python3", args: [script], compare }]
